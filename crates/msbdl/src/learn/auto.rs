@@ -1,0 +1,178 @@
+//! Learns without being told any noise level.
+//!
+//! anneal: the paper's EM under a common, falling noise finds most atoms; columns that were
+//!         paired wrongly are moved.
+//! select: coefficients are switched on or off by their posterior odds; with the supports
+//!         known, the noise of each modality can be measured.
+//! temper: EM again from many times *that* noise, so that all modalities become sharp together,
+//!         then select again; until nothing is repaired and the noise has settled.
+//! polish: the paper's joint EM on the selected coefficients.
+//! What each stage buys is in docs/math.md.
+
+use super::noise::{Average, update_noise};
+use super::em::keep_largest;
+use super::run::{Outcome, Repair, Run};
+use crate::input::prior::{GammaStep, Slab};
+
+/// Passes over the samples, and the factor on the variances per pass.
+const ANNEAL: (usize, f64) = (150, 0.967);
+/// Passes of one selection: noise that may shrink by .8 a pass falls to a hundredth.
+const SELECT: usize = 20;
+/// Multiples of the noise that tempering starts from, in turn.
+const TEMPER: [f64; 3] = [50.0, 20.0, 20.0];
+/// Factor on that multiple per pass.
+const COOLING: f64 = 0.97;
+const POLISH: usize = 10;
+/// Codes are unique only while less than half of the features' degrees of freedom are used up
+/// (the paper's Assumption 1), so no modality is annealed further than that.
+const MOST_USED: f64 = 0.5;
+/// Noise at which the first selection starts, as a share of a modality's energy.
+const FIRST_NOISE: f64 = 0.1;
+/// Passes between repairs while gamma is soft, and while it is switched on and off.
+const REPAIR_EVERY: (usize, usize) = (15, 10);
+/// Tempering repairs only during this part of it: a new atom needs time to settle.
+const REPAIR_UNTIL: f64 = 0.8;
+/// The least gamma, relative to the least noise: adds at most a few per cent to the noise and
+/// lets an atom come back.
+const FLOOR: f64 = 0.02;
+/// Change of log s between rounds below which the noise has settled.
+const SETTLED: f64 = 0.15;
+
+/// Runs all stages; whether the noise settled, and how coefficients are switched.
+pub(crate) fn auto(run: &mut Run, slab: &mut Slab) -> Outcome<bool> {
+    *slab = first_slab(run);
+    anneal(run)?;
+    let start = run.em.data.modalities().iter().map(|x| FIRST_NOISE / x.n_features() as f64);
+    run.em.s = start.collect();
+    select(run, slab)?;
+    let mut settled = false;
+    for multiple in TEMPER {
+        let (before, repairs) = (run.em.s.clone(), run.repairs);
+        temper(run, slab, multiple)?;
+        select(run, slab)?;
+        let mut moves = run.em.s.iter().zip(&before).map(|(s, before)| (s / before).ln().abs());
+        settled = moves.all(|change| change < SETTLED);
+        if settled && run.repairs == repairs {
+            break;
+        }
+    }
+    polish(run)?;
+    Ok(settled)
+}
+
+/// Passes of a run that needs every round.
+fn passes() -> f64 {
+    let temper: usize = TEMPER.iter().map(|&multiple| temper_passes(multiple) + SELECT).sum();
+    (ANNEAL.0 + SELECT + temper + POLISH) as f64
+}
+
+fn temper_passes(multiple: f64) -> usize {
+    (multiple.ln() / -COOLING.ln()).ceil() as usize + 1
+}
+
+/// A quarter of the degrees of freedom in use: where the paper's data are.
+fn first_slab(run: &Run) -> Slab {
+    let (n, m) = (least_features(run) as f64, run.em.prior.n_gamma() as f64);
+    let active = (n / 4.0).clamp(0.5, m / 2.0);
+    Slab { log_odds: log_odds(active / m), power: 1.0 / active }
+}
+
+fn least_features(run: &Run) -> usize {
+    run.em.d.iter().map(|d| d.nrows()).min().unwrap_or(1)
+}
+
+fn log_odds(p: f64) -> f64 {
+    (p / (1.0 - p)).ln()
+}
+
+fn floor(run: &Run) -> f64 {
+    FLOOR * run.em.s.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn anneal(run: &mut Run) -> Outcome<()> {
+    let blocks = run.em.n_blocks();
+    let factor = ANNEAL.1.powf(1.0 / blocks as f64);
+    for t in 0..ANNEAL.0 * blocks {
+        run.progress = run.em.e_steps / passes();
+        let pair = due(t, blocks, REPAIR_EVERY.0);
+        let gamma = GammaStep::Em { floor: floor(run) };
+        let stats = run.iterate("anneal", gamma, Repair { pair, clean: false })?;
+        for ((s, d), stats) in run.em.s.iter_mut().zip(&run.em.d).zip(&stats.modalities) {
+            let used = 1.0 - stats.free / (stats.count * d.nrows()).max(1) as f64;
+            if used < MOST_USED {
+                *s *= factor;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether iteration `t` ends a pass after which repairs are due.
+fn due(t: usize, blocks: usize, every: usize) -> bool {
+    (t + 1).is_multiple_of(every * blocks)
+}
+
+fn select(run: &mut Run, slab: &mut Slab) -> Outcome<()> {
+    keep_largest(&mut run.em, slab.power);
+    let blocks = run.em.n_blocks();
+    for t in 0..SELECT * blocks {
+        run.progress = run.em.e_steps / passes();
+        let repair = due(t, blocks, REPAIR_EVERY.1);
+        let repair = Repair { pair: repair, clean: repair };
+        let stats = run.iterate("select", GammaStep::Toggle(*slab), repair)?;
+        update_noise(&mut run.em, &stats, Average::Robust);
+        slab.update(&stats, run.em.prior.n_gamma());
+    }
+    Ok(())
+}
+
+impl Slab {
+    /// The share of coefficients in use, and the mean square of those.
+    fn update(&mut self, stats: &crate::learn::stats::Stats, n_gamma: usize) {
+        /// Part of the way to the new power: the supports that it was measured on will change.
+        const PART: f64 = 0.3;
+        let used = stats.active / stats.count as f64;
+        if used <= 0.0 {
+            return;
+        }
+        let seen = || stats.modalities.iter().filter(|x| x.count > 0);
+        let square: f64 = seen().map(|x| x.c.diag().sum() / x.count as f64).sum();
+        let power = square / seen().count() as f64 / used;
+        self.power += PART * (power - self.power);
+        // Never quite certain, so that any coefficient can still change.
+        let rarest = 1.0 / (stats.count * n_gamma) as f64;
+        self.log_odds = log_odds((used / n_gamma as f64).clamp(rarest, 0.5));
+    }
+}
+
+fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
+    run.em.gamma.fill(slab.power);
+    let noise = run.em.s.clone();
+    let energy: Vec<f64> = run.em.d.iter().map(|d| 1.0 / d.nrows() as f64).collect();
+    let (blocks, passes_here) = (run.em.n_blocks(), temper_passes(multiple));
+    for t in 0..passes_here * blocks {
+        run.progress = run.em.e_steps / passes();
+        let pass = t as f64 / blocks as f64;
+        let multiple = (multiple * COOLING.powf(pass)).max(1.0);
+        for ((s, noise), energy) in run.em.s.iter_mut().zip(&noise).zip(&energy) {
+            *s = noise.max(energy.min(multiple * noise));
+        }
+        let last = t + 1 == passes_here * blocks;
+        let pair = due(t, blocks, REPAIR_EVERY.0) || last;
+        let clean = pair && pass < REPAIR_UNTIL * passes_here as f64;
+        let gamma = GammaStep::Em { floor: floor(run) };
+        run.iterate("temper", gamma, Repair { pair, clean })?;
+    }
+    run.em.s = noise;
+    Ok(())
+}
+
+fn polish(run: &mut Run) -> Outcome<()> {
+    for _ in 0..POLISH * run.em.n_blocks() {
+        run.progress = run.em.e_steps / passes();
+        let gamma = GammaStep::Em { floor: 0.1 * floor(run) };
+        let stats = run.iterate("polish", gamma, Repair::default())?;
+        update_noise(&mut run.em, &stats, Average::Mean);
+    }
+    Ok(())
+}

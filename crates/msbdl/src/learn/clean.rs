@@ -1,0 +1,213 @@
+//! Replaces atoms that are idle or twins of another, jointly in all modalities.
+
+use ndarray::{Array1, Array2, Axis};
+
+use super::e_step::{Posterior, Want, e_step};
+use super::em::Em;
+use super::partition::START_POWER;
+use super::stats::Stats;
+use crate::input::prior::Moments;
+use crate::support::linalg;
+
+/// An atom with less than this share of the median energy is idle.
+const IDLE: f64 = 0.15;
+/// Atoms with a larger |cosine| than this are twins.
+const TWIN: f64 = 0.9;
+/// Columns replaced at once: more would tear down what is being built.
+const AT_MOST: usize = 5;
+/// Samples whose residuals are looked at.
+const SURVEY: usize = 2000;
+
+/// Reseeds idle atoms and twins along what the samples leave unexplained; how many.
+///
+/// An atom that is a twin in every modality, or idle, is replaced everywhere. One that is a
+/// twin in a single modality is replaced there alone, by what belongs to its other columns.
+pub(crate) fn clean(em: &mut Em, stats: &Stats) -> usize {
+    let energy = mean_energy(stats);
+    let n_modalities = em.d.len();
+    let cosines: Vec<Array2<f64>> = em.d.iter().map(|d| linalg::gram(d.view())).collect();
+    let twins = |j: usize, k: usize, l: usize| cosines[j][[k, l]].abs() > TWIN;
+    // Of two twins the weaker goes; of two equals the earlier.
+    let weaker = |k: usize, l: usize| l != k && (energy[k], k) < (energy[l], l);
+    let m = energy.len();
+    let median = median(energy.clone());
+    let twin_everywhere =
+        |k: usize| (0..m).any(|l| weaker(k, l) && (0..n_modalities).all(|j| twins(j, k, l)));
+    let mut bad: Vec<usize> =
+        (0..m).filter(|&k| energy[k] < IDLE * median || twin_everywhere(k)).collect();
+    bad.sort_by(|&a, &b| energy[a].total_cmp(&energy[b]).then(a.cmp(&b)));
+    bad.truncate(AT_MOST);
+    let mut half: Vec<(usize, usize)> = (0..m)
+        .filter(|k| n_modalities > 1 && !bad.contains(k))
+        .flat_map(|k| (0..n_modalities).map(move |j| (j, k)))
+        .filter(|&(j, k)| (0..m).any(|l| weaker(k, l) && !bad.contains(&l) && twins(j, k, l)))
+        .collect();
+    half.truncate(AT_MOST);
+    if bad.is_empty() && half.is_empty() {
+        return 0;
+    }
+    let mut survey = Survey::take(em);
+    let mut count = 0;
+    for (j, atom) in half {
+        count += usize::from(survey.reseed_one(em, j, atom));
+    }
+    for atom in bad {
+        count += usize::from(survey.reseed_all(em, atom));
+    }
+    count
+}
+
+fn mean_energy(stats: &Stats) -> Vec<f64> {
+    let mut sum = Array1::zeros(stats.modalities[0].energy.len());
+    for modality in &stats.modalities {
+        sum.scaled_add(1.0 / modality.count.max(1) as f64, &modality.energy);
+    }
+    sum.to_vec()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// What some samples leave unexplained.
+struct Survey {
+    /// Per modality: y - D mu, rows x N; nought where missing.
+    residuals: Vec<Array2<f64>>,
+    /// Per modality: |mu| as it would be under one variance for all, rows x M.
+    apart: Vec<Array2<f64>>,
+    /// How much of each sample is not explained, 0..1.
+    unexplained: Vec<f64>,
+    /// Modalities, the one with the worst misfits first.
+    worst_first: Vec<usize>,
+}
+
+impl Survey {
+    fn take(em: &mut Em) -> Self {
+        let rows = em.some_rows(SURVEY);
+        let mut misfits = vec![(0.0, 0.0); rows.len()];
+        let mut high = Vec::new();
+        let mut survey = Survey {
+            residuals: Vec::new(),
+            apart: Vec::new(),
+            unexplained: Vec::new(),
+            worst_first: (0..em.d.len()).collect(),
+        };
+        for j in 0..em.d.len() {
+            let (residual, apart) = leftovers(em, j, &rows);
+            let scale = em.s[j] * residual.ncols() as f64;
+            let mut here = Vec::new();
+            for (i, &row) in rows.iter().enumerate() {
+                if em.data.modalities()[j].present()[em.sample(row)] {
+                    let misfit = residual.row(i).dot(&residual.row(i)) / scale;
+                    misfits[i] = (misfits[i].0 + misfit, misfits[i].1 + 1.0);
+                    here.push(misfit);
+                }
+            }
+            here.sort_by(f64::total_cmp);
+            high.push(here.get(here.len() * 19 / 20).copied().unwrap_or(0.0));
+            survey.residuals.push(residual);
+            survey.apart.push(apart);
+        }
+        // A misfit of one is what the noise accounts for.
+        let share = |(sum, count): &(f64, f64)| (1.0 - count / sum.max(*count)).max(0.0);
+        survey.unexplained = misfits.iter().map(share).collect();
+        survey.worst_first.sort_by(|&a, &b| high[b].total_cmp(&high[a]));
+        em.e_steps += rows.len() as f64 / em.data.n_samples() as f64;
+        survey
+    }
+
+    /// The direction in which weighted residuals of modality `j` are largest.
+    fn direction(&self, j: usize, weight: &[f64]) -> Option<Array1<f64>> {
+        let mut scaled = self.residuals[j].clone();
+        for (mut row, weight) in scaled.rows_mut().into_iter().zip(weight) {
+            row *= weight.sqrt();
+        }
+        linalg::top_direction(scaled.view())
+    }
+
+    /// Puts `u` into D_j, takes it out of the residuals, and returns how much each had of it.
+    fn replace(&mut self, em: &mut Em, j: usize, atom: usize, u: &Array1<f64>) -> Vec<f64> {
+        em.d[j].column_mut(atom).assign(u);
+        let take_out = |mut row: ndarray::ArrayViewMut1<f64>| {
+            let along = row.dot(u);
+            row.scaled_add(-along, u);
+            along * along
+        };
+        self.residuals[j].rows_mut().into_iter().map(take_out).collect()
+    }
+
+    fn reseed_all(&mut self, em: &mut Em, atom: usize) -> bool {
+        let mut weight = self.unexplained.clone();
+        for (place, j) in self.worst_first.clone().into_iter().enumerate() {
+            let Some(u) = self.direction(j, &weight) else { return false };
+            let along = self.replace(em, j, atom, &u);
+            if place == 0 {
+                weight = along;
+            }
+        }
+        let value = fresh_gamma(em);
+        let k = em.prior.n_gamma();
+        em.gamma.iter_mut().skip(atom).step_by(k).for_each(|gamma| *gamma = value);
+        em.forget(atom);
+        true
+    }
+
+    fn reseed_one(&mut self, em: &mut Em, j: usize, atom: usize) -> bool {
+        let others = |i: usize| {
+            let apart = self.apart.iter().enumerate().filter(|(other, _)| *other != j);
+            apart.map(|(_, apart)| apart[[i, atom]].powi(2)).sum()
+        };
+        let weight: Vec<f64> = (0..self.unexplained.len()).map(others).collect();
+        let Some(u) = self.direction(j, &weight) else { return false };
+        self.replace(em, j, atom, &u);
+        em.forget(atom);
+        true
+    }
+}
+
+/// Residuals of modality `j`, and its coefficients without their own variances.
+fn leftovers(em: &Em, j: usize, rows: &[usize]) -> (Array2<f64>, Array2<f64>) {
+    let modality = &em.data.modalities()[j];
+    let (k, m) = (em.prior.n_gamma(), em.d[j].ncols());
+    let samples: Vec<usize> = rows.iter().map(|&row| em.sample(row)).collect();
+    let y = modality.y().select(Axis(0), &samples) - &em.offset[j];
+    let mut v = vec![0.0; rows.len() * m];
+    for (v, &row) in v.chunks_exact_mut(m).zip(rows) {
+        em.prior.variances(&em.gamma[row * k..(row + 1) * k], j, v);
+    }
+    let variances = ndarray::ArrayView2::from_shape((rows.len(), m), &v);
+    // The shape is that of the vector by construction.
+    let Ok(variances) = variances else { return (y, Array2::zeros((rows.len(), m))) };
+    let prepared = em.prepared(Posterior::Exact);
+    let want = Want { cov: false, slopes: true };
+    let answer = e_step(&prepared[j], y.view(), variances, want);
+    let mut mu = Array2::zeros((rows.len(), m));
+    let mut apart = Array2::zeros((rows.len(), m));
+    let mut residual = y;
+    let power = START_POWER / m as f64;
+    for (i, &sample) in samples.iter().enumerate() {
+        if !modality.present()[sample] {
+            residual.row_mut(i).fill(0.0);
+            continue;
+        }
+        let here = i * m..(i + 1) * m;
+        let moments =
+            Moments { v: &v[here.clone()], t: &answer.t[here.clone()], b: &answer.b[here] };
+        for atom in 0..m {
+            mu[[i, atom]] = moments.v[atom] * moments.t[atom];
+            apart[[i, atom]] = moments.size_under(atom, power);
+        }
+    }
+    residual -= &linalg::product(mu.view(), em.d[j].t());
+    (residual, apart)
+}
+
+/// gamma of a new atom: off where coefficients are switched, small but alive where they are not.
+fn fresh_gamma(em: &Em) -> f64 {
+    if em.gamma.contains(&0.0) {
+        return 0.0;
+    }
+    let rows = em.gamma.chunks_exact(em.prior.n_gamma());
+    0.1 * median(rows.map(|row| row.iter().fold(0.0, |a: f64, &b| a.max(b))).collect())
+}

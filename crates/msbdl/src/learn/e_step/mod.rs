@@ -1,0 +1,284 @@
+//! Computes the posterior of the codes of a set of samples in one modality, given variances.
+//!
+//! What is handed back, for every kernel and prior, are two numbers per coefficient,
+//!     t = d^T S^-1 y   and   b = d^T S^-1 d,   S = s I + D V D^T,
+//! from which mu = v t and Sigma_mm = v - v^2 b, and per sample y^T S^-1 y and log|S|,
+//! from which tr S^-1 = (N - sum v b)/s and |S^-1 y|^2 = (y^T S^-1 y - sum v t^2)/s.
+
+mod approximate;
+mod gram_form;
+mod lanes;
+mod n_form;
+mod panel;
+
+use ndarray::{Array1, Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use crate::support::linalg;
+
+/// Below this share of the noise a variance changes nothing that f64 could show.
+const ALIVE: f64 = 1e-13;
+
+/// How the posterior of a sample is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Posterior {
+    /// Exact mean and covariance.
+    Exact,
+    /// Mean by conjugate gradients, diagonal covariance (MSBDL-2 and MSBDL-4).
+    Approximate,
+}
+
+/// An instruction set that the kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Kernel {
+    /// The fastest that this processor has; `MSBDL_KERNEL=portable` forces the slowest.
+    pub fn best() -> Self {
+        let all = Self::available();
+        let forced = std::env::var("MSBDL_KERNEL").is_ok_and(|name| name == "portable");
+        if forced { all[0] } else { all[all.len() - 1] }
+    }
+
+    /// All that this processor has, slowest first.
+    pub fn available() -> Vec<Self> {
+        let mut all = vec![Kernel::Portable];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            all.push(Kernel::Avx2);
+        }
+        all
+    }
+}
+
+/// One modality's dictionary, prepared for the E-step.
+pub struct Prepared {
+    d: Array2<f64>,
+    s: f64,
+    offset: Array1<f64>,
+    gram: Array2<f64>,
+    kernel: Kernel,
+    posterior: Posterior,
+}
+
+impl Prepared {
+    /// `d` is N x M, `s` the noise variance.
+    pub fn new(d: ArrayView2<f64>, s: f64, posterior: Posterior) -> Self {
+        Prepared {
+            d: d.to_owned(),
+            s,
+            offset: Array1::zeros(d.nrows()),
+            gram: linalg::gram(d),
+            kernel: Kernel::best(),
+            posterior,
+        }
+    }
+
+    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+        // A kernel that the processor lacks would be undefined behaviour.
+        if Kernel::available().contains(&kernel) {
+            self.kernel = kernel;
+        }
+        self
+    }
+
+    /// What is to be taken off y before the E-step.
+    pub(crate) fn with_offset(mut self, offset: &Array1<f64>) -> Self {
+        self.offset.assign(offset);
+        self
+    }
+
+    pub(crate) fn offset(&self) -> &Array1<f64> {
+        &self.offset
+    }
+
+    pub(crate) fn s(&self) -> f64 {
+        self.s
+    }
+}
+
+/// What the E-step says of a set of samples; rows are samples.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// d^T S^-1 y, rows x M.
+    pub t: Vec<f64>,
+    /// d^T S^-1 d, rows x M; without `Want::slopes` both may be nought where v is.
+    pub b: Vec<f64>,
+    /// y^T S^-1 y
+    pub quad: Vec<f64>,
+    /// log|S|
+    pub log_det: Vec<f64>,
+    /// Sum of Sigma over the samples, M x M; empty if not asked for.
+    pub cov: Vec<f64>,
+}
+
+/// What an E-step is to bring beside t and b of the atoms in use.
+#[derive(Clone, Copy, Debug)]
+pub struct Want {
+    /// The sum of Sigma.
+    pub cov: bool,
+    /// t and b of atoms whose variance is nought, too.
+    pub slopes: bool,
+}
+
+/// Runs the E-step of one modality: `y` rows x N, `v` rows x M, both in standard layout.
+pub fn e_step(
+    dictionary: &Prepared,
+    y: ArrayView2<f64>,
+    v: ArrayView2<f64>,
+    want: Want,
+) -> Answer {
+    let (rows, m) = v.dim();
+    let mut out = Answer {
+        t: vec![0.0; rows * m],
+        b: vec![0.0; rows * m],
+        quad: vec![0.0; rows],
+        log_det: vec![0.0; rows],
+        cov: vec![0.0; if want.cov { m * m } else { 0 }],
+    };
+    let mut task = Task {
+        d: dictionary.d.view(),
+        s: dictionary.s,
+        gram: dictionary.gram.view(),
+        y,
+        v,
+        want,
+        projection: Array2::zeros((0, 0)),
+    };
+    let all: Vec<usize> = (0..rows).collect();
+    if dictionary.posterior == Posterior::Approximate {
+        run(dictionary.kernel, Form::Approximate, &task, &all, &mut out);
+        return out;
+    }
+    let (mut sparse, dense) = task.split_by_cost(all);
+    run(dictionary.kernel, Form::N, &task, &dense, &mut out);
+    if !sparse.is_empty() {
+        task.projection = linalg::product(task.y, task.d);
+        sparse.sort_by_key(|&row| task.active(row).count());
+        run(dictionary.kernel, Form::Gram, &task, &sparse, &mut out);
+    }
+    out
+}
+
+/// The inputs of a kernel.
+struct Task<'a> {
+    d: ArrayView2<'a, f64>,
+    s: f64,
+    gram: ArrayView2<'a, f64>,
+    y: ArrayView2<'a, f64>,
+    v: ArrayView2<'a, f64>,
+    want: Want,
+    /// Y D, rows x M; only for the Gram form.
+    projection: Array2<f64>,
+}
+
+impl Task<'_> {
+    fn n(&self) -> usize {
+        self.d.nrows()
+    }
+
+    fn m(&self) -> usize {
+        self.d.ncols()
+    }
+
+    fn y_row(&self, row: usize) -> &[f64] {
+        contiguous(&self.y, row)
+    }
+
+    fn v_row(&self, row: usize) -> &[f64] {
+        contiguous(&self.v, row)
+    }
+
+    fn gram_row(&self, atom: usize) -> &[f64] {
+        contiguous(&self.gram, atom)
+    }
+
+    fn projection_row(&self, row: usize) -> &[f64] {
+        let m = self.m();
+        self.projection.as_slice().map_or(&[], |all| &all[row * m..(row + 1) * m])
+    }
+
+    fn yy(&self, row: usize) -> f64 {
+        self.y_row(row).iter().map(|x| x * x).sum()
+    }
+
+    fn active(&self, row: usize) -> impl Iterator<Item = usize> {
+        let least = ALIVE * self.s;
+        let v = self.v_row(row);
+        (0..v.len()).filter(move |&k| v[k] > least)
+    }
+
+    /// Samples for the Gram form and for the N-form, by multiplications per sample.
+    fn split_by_cost(&self, rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+        let (n, m) = (self.n() as f64, self.m() as f64);
+        let n_form = n * n * m + n * n * n / 6.0 + if self.want.cov { n * m * m / 2.0 } else { 0.0 };
+        rows.into_iter().partition(|&row| {
+            let k = self.active(row).count() as f64;
+            // Gathering and scattering move single numbers, some ten times slower than a tile.
+            let slopes = if self.want.slopes { 4.0 * m * k * k } else { 0.0 };
+            k * k * k / 2.0 + 10.0 * k * k + n * m + slopes < n_form
+        })
+    }
+}
+
+/// A row of a matrix that the gate of `e_step` keeps in standard layout.
+fn contiguous<'a>(matrix: &'a ArrayView2<f64>, row: usize) -> &'a [f64] {
+    let width = matrix.ncols();
+    matrix.as_slice().map_or(&[], |all| &all[row * width..(row + 1) * width])
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    N,
+    Gram,
+    Approximate,
+}
+
+fn run(kernel: Kernel, form: Form, task: &Task, rows: &[usize], out: &mut Answer) {
+    // SAFETY: `Kernel` values come from `available`, which asked the processor.
+    unsafe {
+        match kernel {
+            Kernel::Portable => with_lanes::<lanes::Portable>(form, task, rows, out),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => with_avx2(form, task, rows, out),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn with_avx2(form: Form, task: &Task, rows: &[usize], out: &mut Answer) {
+    // SAFETY: the caller has checked for AVX2 and FMA.
+    unsafe { with_lanes::<lanes::Avx2>(form, task, rows, out) }
+}
+
+/// Three columns a tile: 9 sums, 3 left and 1 right operand fit 16 registers.
+#[inline(always)]
+unsafe fn with_lanes<V: lanes::Lanes>(form: Form, task: &Task, rows: &[usize], out: &mut Answer) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        match form {
+            Form::N => n_form::run::<V, 3>(task, rows, out),
+            Form::Gram => gram_form::run::<V, 3>(task, rows, out),
+            Form::Approximate => approximate::run::<V>(task, rows, out),
+        }
+    }
+}
+
+/// Sum of the logarithms of positive numbers, with one logarithm for eight of them.
+fn sum_of_logs(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut product) = (0.0, 1.0);
+    for (index, x) in values.enumerate() {
+        product *= x;
+        if index % 8 == 7 {
+            sum += f64::ln(product);
+            product = 1.0;
+        }
+    }
+    sum + product.ln()
+}

@@ -1,0 +1,244 @@
+//! Computes posteriors through S = s I + D V D^T (N x N): right while most of v is alive.
+
+use super::lanes::Lanes;
+use super::panel::{Shape, eliminate, tile};
+use super::{Answer, Task};
+
+/// Answers `task` for the samples in `rows`, `V::W` at a time.
+///
+/// # Safety
+/// The processor has the instruction set of `V`.
+#[inline(always)]
+pub(super) unsafe fn run<V: Lanes, const T: usize>(
+    task: &Task,
+    rows: &[usize],
+    out: &mut Answer,
+) {
+    let (n, m) = (task.n(), task.m());
+    let shape = Shape::new::<T>(n, m + 1);
+    let mut work = Work {
+        shape,
+        panel: vec![0.0; shape.len::<V, T>()],
+        v: vec![0.0; m * V::W],
+        scaled: vec![0.0; m * T * V::W],
+        packed: pack::<T>(task, shape.rows),
+        cov: vec![0.0; if out.cov.is_empty() { 0 } else { cov_len::<V, T>(m) }],
+    };
+    for group in rows.chunks(V::W) {
+        // SAFETY: the buffers were sized for this shape just above.
+        unsafe {
+            work.load::<V, T>(task, group);
+            work.form_s::<V, T>(task);
+            eliminate::<V, T>(&mut work.panel, shape, false);
+            work.read_out::<V, T>(task, group, out);
+            if !work.cov.is_empty() {
+                work.add_cov::<V, T>(m);
+            }
+        }
+    }
+    if !work.cov.is_empty() {
+        work.hand_over_cov::<V, T>(task, rows, out);
+    }
+}
+
+struct Work {
+    shape: Shape,
+    panel: Vec<f64>,
+    v: Vec<f64>,
+    /// v[m] d[p][m] for one block of rows p.
+    scaled: Vec<f64>,
+    /// D^T with the rows of D padded by zeros: [m][rows].
+    packed: Vec<f64>,
+    /// Lane-wise sums of Z^T Z, tile by tile of the upper triangle.
+    cov: Vec<f64>,
+}
+
+fn pack<const T: usize>(task: &Task, rows: usize) -> Vec<f64> {
+    let mut packed = vec![0.0; task.m() * rows];
+    for (p, row) in task.d.rows().into_iter().enumerate() {
+        for (k, &x) in row.iter().enumerate() {
+            packed[k * rows + p] = x;
+        }
+    }
+    packed
+}
+
+fn cov_len<V: Lanes, const T: usize>(m: usize) -> usize {
+    let blocks = m.div_ceil(T);
+    blocks * (blocks + 1) / 2 * T * T * V::W
+}
+
+impl Work {
+    /// Puts the variances into `v` and [D | y] into the right-hand side.
+    #[inline(always)]
+    unsafe fn load<V: Lanes, const T: usize>(&mut self, task: &Task, group: &[usize]) {
+        let (n, m, at) = (task.n(), task.m(), self.shape);
+        self.v.fill(0.0);
+        for (lane, &row) in group.iter().enumerate() {
+            for (k, &x) in task.v_row(row).iter().enumerate() {
+                self.v[k * V::W + lane] = x;
+            }
+        }
+        let square = at.rows;
+        for p in 0..n {
+            for k in 0..m {
+                let here = at.at::<V, T>(p, square + k);
+                // SAFETY: `at` stays inside the panel; W values are there.
+                unsafe {
+                    V::splat(self.packed[k * at.rows + p]).store(self.panel[here..].as_mut_ptr())
+                };
+            }
+            let here = at.at::<V, T>(p, square + m);
+            self.panel[here..here + V::W].fill(0.0);
+            for (lane, &row) in group.iter().enumerate() {
+                self.panel[here + lane] = task.y_row(row)[p];
+            }
+        }
+    }
+
+    /// S[p][q] = s delta + sum_m v[m] d[p][m] d[q][m], upper tiles.
+    #[inline(always)]
+    unsafe fn form_s<V: Lanes, const T: usize>(&mut self, task: &Task) {
+        let (m, rows) = (task.m(), self.shape.rows);
+        let stride = rows * T * V::W;
+        for pb in 0..rows / T {
+            // SAFETY: offsets stay below the buffers' lengths (m, rows and T bound them).
+            unsafe {
+                let scaled = self.scaled.as_mut_ptr();
+                for k in 0..m {
+                    let v = V::load(self.v.as_ptr().add(k * V::W));
+                    for i in 0..T {
+                        let d = V::splat(*self.packed.as_ptr().add(k * rows + pb * T + i));
+                        v.mul(d).store(scaled.add((k * T + i) * V::W));
+                    }
+                }
+                for qb in pb..rows / T {
+                    let mut acc = [[V::splat(0.0); T]; T];
+                    for k in 0..m {
+                        let d = self.packed.as_ptr().add(k * rows + qb * T);
+                        let left: [V; T] =
+                            std::array::from_fn(|i| V::load(scaled.add((k * T + i) * V::W)));
+                        for j in 0..T {
+                            let right = V::splat(*d.add(j));
+                            for i in 0..T {
+                                acc[i][j] = acc[i][j].fma(left[i], right);
+                            }
+                        }
+                    }
+                    if pb == qb {
+                        for (i, row) in acc.iter_mut().enumerate() {
+                            row[i] = row[i].add(V::splat(task.s));
+                        }
+                    }
+                    let here = self.panel.as_mut_ptr().add(qb * stride + pb * T * T * V::W);
+                    for (i, row) in acc.iter().enumerate() {
+                        for (j, x) in row.iter().enumerate() {
+                            x.store(here.add((i * T + j) * V::W));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// t = D^T S^-1 y, b = diag(D^T S^-1 D), y^T S^-1 y, log|S|; leaves Z = U^-T D V behind.
+    #[inline(always)]
+    unsafe fn read_out<V: Lanes, const T: usize>(
+        &mut self,
+        task: &Task,
+        group: &[usize],
+        out: &mut Answer,
+    ) {
+        let (n, m, at) = (task.n(), task.m(), self.shape);
+        let w = at.at::<V, T>(0, at.rows + m);
+        let mut lanes = [0.0; 16];
+        for k in 0..m {
+            // SAFETY: column k of the right-hand side and column m have `rows` rows.
+            unsafe {
+                let column = self.panel.as_mut_ptr().add(at.at::<V, T>(0, at.rows + k));
+                let w = self.panel.as_ptr().add(w);
+                let v = V::load(self.v.as_ptr().add(k * V::W));
+                let (mut t, mut b) = (V::splat(0.0), V::splat(0.0));
+                for p in 0..n {
+                    let here = column.add(p * T * V::W);
+                    let x = V::load(here);
+                    t = t.fma(x, V::load(w.add(p * T * V::W)));
+                    b = b.fma(x, x);
+                    x.mul(v).store(here);
+                }
+                t.store(lanes.as_mut_ptr());
+                for (lane, &row) in group.iter().enumerate() {
+                    out.t[row * m + k] = lanes[lane];
+                }
+                b.store(lanes.as_mut_ptr());
+                for (lane, &row) in group.iter().enumerate() {
+                    out.b[row * m + k] = lanes[lane];
+                }
+            }
+        }
+        for (lane, &row) in group.iter().enumerate() {
+            out.quad[row] = (0..n)
+                .map(|p| self.panel[w + p * T * V::W + lane].powi(2))
+                .sum();
+            out.log_det[row] = -2.0
+                * super::sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));
+        }
+    }
+
+    /// Adds Z^T Z of this group, lane by lane.
+    #[inline(always)]
+    unsafe fn add_cov<V: Lanes, const T: usize>(&mut self, m: usize) {
+        let stride = self.shape.rows * T * V::W;
+        // SAFETY: blocks of Z have `rows` rows; `cov` has a tile for every pair.
+        unsafe {
+            let z = self.panel.as_ptr().add(self.shape.rows / T * stride);
+            let mut here = self.cov.as_mut_ptr();
+            for i in 0..m.div_ceil(T) {
+                for j in i..m.div_ceil(T) {
+                    let mut acc: [[V; T]; T] = std::array::from_fn(|a| {
+                        std::array::from_fn(|b| V::load(here.add((a * T + b) * V::W)))
+                    });
+                    let (left, right) = (z.add(i * stride), z.add(j * stride));
+                    tile::<V, T, false>(&mut acc, left, right, 0, self.shape.rows);
+                    for (a, row) in acc.iter().enumerate() {
+                        for (b, x) in row.iter().enumerate() {
+                            x.store(here.add((a * T + b) * V::W));
+                        }
+                    }
+                    here = here.add(T * T * V::W);
+                }
+            }
+        }
+    }
+
+    /// Sum of Sigma = sum of V - Z^T Z, both triangles.
+    fn hand_over_cov<V: Lanes, const T: usize>(
+        &self,
+        task: &Task,
+        rows: &[usize],
+        out: &mut Answer,
+    ) {
+        let m = task.m();
+        let mut tiles = self.cov.chunks_exact(T * T * V::W);
+        for i in 0..m.div_ceil(T) {
+            for j in i..m.div_ceil(T) {
+                let Some(values) = tiles.next() else { return };
+                for (index, lanes) in values.chunks_exact(V::W).enumerate() {
+                    let (row, column) = (i * T + index / T, j * T + index % T);
+                    if row <= column && column < m {
+                        let sum: f64 = lanes.iter().sum();
+                        out.cov[row * m + column] -= sum;
+                        if row != column {
+                            out.cov[column * m + row] -= sum;
+                        }
+                    }
+                }
+            }
+        }
+        for &row in rows {
+            for (k, &v) in task.v_row(row).iter().enumerate() {
+                out.cov[k * m + k] += v;
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Eliminates a symmetric system and its right-hand sides for `W` samples at once.
+//!
+//! An augmented matrix [S | X] of `rows` rows is cut into column blocks of `T` columns and
+//! stored as [block][row][T][lane], so that the inner loop of factoring, solving and summing
+//! products is one tile of T x T registers over two blocks.
+
+use super::lanes::Lanes;
+
+/// Where the elements of an augmented matrix are; `rows` is a multiple of `T`.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub rows: usize,
+    pub blocks: usize,
+}
+
+impl Shape {
+    /// Room for a square part of `n` rows and `rhs` right-hand columns.
+    pub fn new<const T: usize>(n: usize, rhs: usize) -> Self {
+        let rows = n.next_multiple_of(T);
+        Shape {
+            rows,
+            blocks: rows / T + rhs.div_ceil(T),
+        }
+    }
+
+    pub fn len<V: Lanes, const T: usize>(self) -> usize {
+        self.blocks * self.rows * T * V::W
+    }
+
+    /// Offset of element (row, column); columns count from the first of the square part.
+    #[inline(always)]
+    pub fn at<V: Lanes, const T: usize>(self, row: usize, column: usize) -> usize {
+        ((column / T * self.rows + row) * T + column % T) * V::W
+    }
+}
+
+/// acc -= (SUB) or += sum over rows `from..to` of a[row][i] * b[row][k].
+///
+/// # Safety
+/// `a` and `b` point to blocks of at least `to` rows.
+#[inline(always)]
+pub(super) unsafe fn tile<V: Lanes, const T: usize, const SUB: bool>(
+    acc: &mut [[V; T]; T],
+    a: *const f64,
+    b: *const f64,
+    from: usize,
+    to: usize,
+) {
+    for row in from..to {
+        // SAFETY: row < to, within both blocks.
+        unsafe {
+            let (pa, pb) = (a.add(row * T * V::W), b.add(row * T * V::W));
+            let right: [V; T] = std::array::from_fn(|k| V::load(pb.add(k * V::W)));
+            for (i, acc_row) in acc.iter_mut().enumerate() {
+                let left = V::load(pa.add(i * V::W));
+                for k in 0..T {
+                    acc_row[k] = if SUB {
+                        acc_row[k].fnma(left, right[k])
+                    } else {
+                        acc_row[k].fma(left, right[k])
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// Turns [S | X] into [U | U^-T X] with U^T U = S; the diagonal of U is stored inverted.
+///
+/// Only the upper part of S is read. With `identity`, X begins with a unit matrix as large
+/// as S, and the zeros of its solution are skipped.
+///
+/// # Safety
+/// `panel` holds `shape.len()` values, S is positive definite in every lane.
+#[inline(always)]
+pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
+    panel: &mut [f64],
+    shape: Shape,
+    identity: bool,
+) {
+    let (square, stride) = (shape.rows / T, shape.rows * T * V::W);
+    debug_assert_eq!(panel.len(), shape.len::<V, T>());
+    let base = panel.as_mut_ptr();
+    for c in 0..shape.blocks {
+        // SAFETY: every offset is below shape.len(): block < blocks, row < rows.
+        unsafe {
+            let column = base.add(c * stride);
+            let last = c.min(square - 1);
+            let unit = identity && (square..2 * square).contains(&c);
+            let first = if unit { c - square } else { 0 };
+            for r in first..=last {
+                let diagonal = base.add(r * stride);
+                let here = column.add(r * T * T * V::W);
+                let mut acc: [[V; T]; T] = std::array::from_fn(|i| {
+                    std::array::from_fn(|k| V::load(here.add((i * T + k) * V::W)))
+                });
+                tile::<V, T, true>(&mut acc, diagonal, column, first * T, r * T);
+                if r == c {
+                    factor(&mut acc);
+                } else {
+                    solve(&mut acc, diagonal.add(r * T * T * V::W));
+                }
+                for (i, row) in acc.iter().enumerate() {
+                    for (k, x) in row.iter().enumerate() {
+                        x.store(here.add((i * T + k) * V::W));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Cholesky factor of one diagonal tile, upper, inverse on the diagonal.
+#[inline(always)]
+unsafe fn factor<V: Lanes, const T: usize>(acc: &mut [[V; T]; T]) {
+    // SAFETY: arithmetic only.
+    unsafe {
+        for i in 0..T {
+            let inverse = V::splat(1.0).div(acc[i][i].sqrt());
+            acc[i][i] = inverse;
+            for k in i + 1..T {
+                acc[i][k] = acc[i][k].mul(inverse);
+            }
+            for r in i + 1..T {
+                for k in r..T {
+                    acc[r][k] = acc[r][k].fnma(acc[i][r], acc[i][k]);
+                }
+            }
+        }
+    }
+}
+
+/// Solves U^T X = acc for one tile; `u` points to a factored diagonal tile.
+#[inline(always)]
+unsafe fn solve<V: Lanes, const T: usize>(acc: &mut [[V; T]; T], u: *const f64) {
+    for i in 0..T {
+        // SAFETY: `u` has T * T * W values.
+        unsafe {
+            let inverse = V::load(u.add((i * T + i) * V::W));
+            for k in 0..T {
+                acc[i][k] = acc[i][k].mul(inverse);
+            }
+            for r in i + 1..T {
+                let factor = V::load(u.add((i * T + r) * V::W));
+                for k in 0..T {
+                    acc[r][k] = acc[r][k].fnma(factor, acc[i][k]);
+                }
+            }
+        }
+    }
+}

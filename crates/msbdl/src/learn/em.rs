@@ -1,0 +1,226 @@
+//! Holds what EM learns and takes its steps, on all samples or block by block.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, Axis};
+use rand::seq::SliceRandom;
+
+use super::e_step::{Posterior, Prepared};
+use super::m_step::update_dictionary;
+use super::partition::Step;
+use super::stats::Stats;
+use crate::input::data::Data;
+use crate::input::prior::{GammaStep, Prior};
+use crate::support::error::Result;
+use crate::support::random::{Purpose, stream};
+
+/// Which samples' sums an M-step uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    /// All samples, refreshed in every iteration.
+    Full,
+    /// All samples, one block of them refreshed in every iteration (MSBDL-1, MSBDL-2).
+    Incremental,
+    /// One block of samples alone (MSBDL-3, MSBDL-4).
+    Batch,
+}
+
+/// Dictionaries, noise variances and hyperparameters, and the samples they are learnt from.
+pub(crate) struct Em<'a> {
+    pub data: &'a Data,
+    pub prior: &'a dyn Prior,
+    posterior: Posterior,
+    schedule: Schedule,
+    /// Off only to show that the likelihood then rises at every step.
+    pub normalise: bool,
+    /// D_j, N_j x M_j.
+    pub d: Vec<Array2<f64>>,
+    /// What the sample mean was off by, per modality; stays nought if the data are not centred.
+    pub offset: Vec<Array1<f64>>,
+    /// s_j = sigma_j^2
+    pub s: Vec<f64>,
+    /// One row of n_gamma per entry of `order`.
+    pub gamma: Vec<f64>,
+    /// Row of gamma -> sample.
+    order: Vec<usize>,
+    blocks: Vec<Block>,
+    next: usize,
+    /// Passes over all samples.
+    pub e_steps: f64,
+}
+
+struct Block {
+    rows: Range<usize>,
+    /// The latest sums, kept by the incremental schedule.
+    stats: Option<Stats>,
+}
+
+/// What an E-step is to bring.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask {
+    pub gamma: GammaStep,
+    /// Gather the sums of the M-step.
+    pub learn: bool,
+    /// Gather the correlations between modalities.
+    pub cross: bool,
+}
+
+impl<'a> Em<'a> {
+    pub fn new(
+        data: &'a Data,
+        prior: &'a dyn Prior,
+        posterior: Posterior,
+        schedule: Schedule,
+        block_size: usize,
+        seed: u64,
+    ) -> Self {
+        let l = data.n_samples();
+        let mut order: Vec<usize> = (0..l).collect();
+        let count = if schedule == Schedule::Full { 1 } else { l.div_ceil(block_size) };
+        if count > 1 {
+            order.shuffle(&mut stream(seed, Purpose::Shuffle));
+        }
+        // Blocks of equal size to within one sample.
+        let blocks = (0..count)
+            .map(|k| Block { rows: k * l / count..(k + 1) * l / count, stats: None })
+            .collect();
+        Em {
+            data,
+            prior,
+            posterior,
+            schedule,
+            normalise: true,
+            d: Vec::new(),
+            offset: data.modalities().iter().map(|x| Array1::zeros(x.n_features())).collect(),
+            s: Vec::new(),
+            gamma: vec![0.0; l * prior.n_gamma()],
+            order,
+            blocks,
+            next: 0,
+            e_steps: 0.0,
+        }
+    }
+
+    /// Iterations that see every sample once.
+    pub fn n_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The dictionaries as they stand, ready for an E-step.
+    pub fn prepared(&self, posterior: Posterior) -> Vec<Prepared> {
+        let all = self.d.iter().zip(&self.s).zip(&self.offset);
+        all.map(|((d, &s), offset)| Prepared::new(d.view(), s, posterior).with_offset(offset))
+            .collect()
+    }
+
+    /// E-step and gamma update on the next block; the sums that the schedule's M-step uses.
+    pub fn e_step(&mut self, ask: Ask) -> Stats {
+        let (count, k) = (self.blocks.len(), self.prior.n_gamma());
+        let rows = self.blocks[self.next].rows.clone();
+        let here = rows.start * k..rows.end * k;
+        // Taken out for the step, so that everything else can be read meanwhile.
+        let mut gamma = std::mem::take(&mut self.gamma);
+        let stats = self.run(ask, rows.clone(), &mut gamma[here]);
+        self.gamma = gamma;
+        self.e_steps += rows.len() as f64 / self.order.len() as f64;
+        let current = self.next;
+        self.next = (self.next + 1) % count;
+        if self.schedule != Schedule::Incremental || count == 1 {
+            return stats;
+        }
+        self.blocks[current].stats = Some(stats.clone());
+        let others = self.blocks.iter().enumerate().filter(|(index, _)| *index != current);
+        let mut total = stats;
+        others.filter_map(|(_, block)| block.stats.as_ref()).for_each(|other| total.merge(other));
+        total
+    }
+
+    /// The sums over all samples with gamma left as it is.
+    pub fn survey(&self, ask: Ask) -> Stats {
+        self.run(ask, 0..self.order.len(), &mut self.gamma.clone())
+    }
+
+    fn run(&self, ask: Ask, rows: Range<usize>, gamma: &mut [f64]) -> Stats {
+        // With few coefficients on, the exact posterior is also the cheaper one.
+        let posterior = match ask.gamma {
+            GammaStep::Toggle(_) => Posterior::Exact,
+            _ => self.posterior,
+        };
+        let step = Step {
+            data: self.data,
+            prior: self.prior,
+            dictionaries: &self.prepared(posterior),
+            gamma_step: ask.gamma,
+            learn: ask.learn,
+            cross: ask.cross,
+        };
+        step.run(&self.order[rows], gamma)
+    }
+
+    /// D_j = B C^-1 for the modalities that are not frozen; relative changes.
+    pub fn m_step(&mut self, stats: &Stats, frozen: &[bool]) -> Result<Vec<f64>> {
+        let center = self.data.center();
+        let all = self.d.iter_mut().zip(&mut self.offset).zip(&stats.modalities).zip(frozen);
+        all.map(|(((d, offset), stats), frozen)| {
+            if *frozen || stats.count == 0 {
+                return Ok(0.0);
+            }
+            update_dictionary(d, center.then_some(offset), stats, self.normalise)
+        })
+        .collect()
+    }
+
+    /// At most `count` rows of gamma, evenly spread.
+    pub fn some_rows(&self, count: usize) -> Vec<usize> {
+        let l = self.order.len();
+        let count = count.min(l);
+        (0..count).map(|i| i * l / count).collect()
+    }
+
+    /// The sample that a row of gamma belongs to.
+    pub fn sample(&self, row: usize) -> usize {
+        self.order[row]
+    }
+
+    /// Column k of D_j becomes what column `from[k]` was, here and in remembered sums.
+    pub fn permute(&mut self, j: usize, from: &[usize]) {
+        self.d[j] = self.d[j].select(Axis(1), from);
+        for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
+            let stats = &mut stats.modalities[j];
+            stats.c = stats.c.select(Axis(0), from).select(Axis(1), from);
+            stats.b = stats.b.select(Axis(1), from);
+            stats.mu = stats.mu.select(Axis(0), from);
+            stats.energy = stats.energy.select(Axis(0), from);
+        }
+    }
+
+    /// Drops what remembered sums say of an atom that has been replaced.
+    pub fn forget(&mut self, atom: usize) {
+        for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
+            for stats in &mut stats.modalities {
+                stats.c.row_mut(atom).fill(0.0);
+                stats.c.column_mut(atom).fill(0.0);
+                stats.b.column_mut(atom).fill(0.0);
+                stats.mu[atom] = 0.0;
+                stats.energy[atom] = 0.0;
+            }
+        }
+    }
+}
+
+/// Switches on, per sample, the largest gammas: at most half the number of features.
+pub(crate) fn keep_largest(em: &mut Em, power: f64) {
+    /// Smaller shares of a sample's largest gamma are off.
+    const LEAST: f64 = 0.01;
+    let least_features = em.d.iter().map(|d| d.nrows()).min().unwrap_or(1);
+    let most = (least_features / 2).max(1);
+    for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
+        let mut sorted = gamma.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let least = sorted[(most - 1).min(sorted.len() - 1)].max(LEAST * sorted[0]);
+        for gamma in gamma {
+            *gamma = if *gamma >= least && *gamma > 0.0 { power } else { 0.0 };
+        }
+    }
+}

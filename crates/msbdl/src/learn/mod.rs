@@ -1,0 +1,15 @@
+//! Learns dictionaries: E-step, M-step, and the procedures made of them.
+
+pub(crate) mod auto;
+pub(crate) mod clean;
+pub mod e_step;
+pub mod em;
+pub mod fit;
+pub(crate) mod init;
+pub(crate) mod m_step;
+pub(crate) mod noise;
+pub(crate) mod pair;
+pub(crate) mod paper;
+pub(crate) mod partition;
+pub(crate) mod run;
+pub mod stats;

@@ -1,0 +1,138 @@
+//! Finds columns that are paired with the wrong column of another modality, and moves them.
+//!
+//! Wrong pairing is the main local optimum: column k is true atom a in one modality and true
+//! atom b in another. Codes of the same atom rise and fall together over the samples, so the
+//! correlation of |mu| between modalities shows where a column belongs.
+
+use ndarray::Array2;
+
+use super::em::Em;
+use super::stats::Stats;
+
+/// Gain in correlation that a column must bring to be moved; larger values let cycles of
+/// three columns survive.
+const STAY: f64 = 0.02;
+
+/// Aligns all modalities with the least noisy one; the number of columns moved.
+pub(crate) fn repair_pairing(em: &mut Em, stats: &Stats) -> usize {
+    let n_modalities = em.d.len();
+    let mut by_noise: Vec<usize> = (0..n_modalities).collect();
+    by_noise.sort_by(|&a, &b| noise_share(em, a).total_cmp(&noise_share(em, b)));
+    // Where each modality's columns have gone, for reading later correlations.
+    let mut moved: Vec<Vec<usize>> = em.d.iter().map(|d| (0..d.ncols()).collect()).collect();
+    let mut count = 0;
+    for (done, &j) in by_noise.iter().enumerate().skip(1) {
+        let m = em.d[j].ncols();
+        let mut score = Array2::<f64>::eye(m) * STAY;
+        for &aligned in &by_noise[..done] {
+            let correlation = correlation(stats, n_modalities, aligned, j);
+            for k in 0..m {
+                for l in 0..m {
+                    score[[k, l]] += correlation[[moved[aligned][k], l]] / done as f64;
+                }
+            }
+        }
+        let from = assign(&score);
+        let wrong = from.iter().enumerate().filter(|(k, from)| k != *from).count();
+        if wrong > 0 {
+            count += wrong;
+            em.permute(j, &from);
+            moved[j] = from;
+        }
+    }
+    count
+}
+
+/// s_j N_j: the share of noise in the modality's energy, which is one.
+fn noise_share(em: &Em, j: usize) -> f64 {
+    em.s[j] * em.d[j].nrows() as f64
+}
+
+fn correlation(stats: &Stats, n_modalities: usize, a: usize, b: usize) -> Array2<f64> {
+    let (p, q) = (a.min(b), a.max(b));
+    let index = p * (2 * n_modalities - p - 1) / 2 + (q - p - 1);
+    let found = stats.cross[index].correlation();
+    if a < b { found } else { found.reversed_axes() }
+}
+
+/// The assignment row -> column with the largest total score (shortest augmenting paths).
+fn assign(score: &Array2<f64>) -> Vec<usize> {
+    let n = score.nrows();
+    const NONE: usize = usize::MAX;
+    let (mut row_price, mut column_price) = (vec![0.0; n], vec![0.0; n + 1]);
+    // Column n stands for "the row that is being placed".
+    let mut row_of = vec![NONE; n + 1];
+    for row in 0..n {
+        row_of[n] = row;
+        let (mut least, mut before) = (vec![f64::INFINITY; n], vec![n; n]);
+        let mut used = vec![false; n + 1];
+        let mut column = n;
+        while row_of[column] != NONE {
+            used[column] = true;
+            let row = row_of[column];
+            let (mut step, mut nearest) = (f64::INFINITY, n);
+            for c in (0..n).filter(|&c| !used[c]) {
+                let cost = -score[[row, c]] - row_price[row] - column_price[c];
+                if cost < least[c] {
+                    (least[c], before[c]) = (cost, column);
+                }
+                if least[c] < step {
+                    (step, nearest) = (least[c], c);
+                }
+            }
+            for c in 0..=n {
+                if used[c] {
+                    row_price[row_of[c]] += step;
+                    column_price[c] -= step;
+                } else if c < n {
+                    least[c] -= step;
+                }
+            }
+            column = nearest;
+        }
+        while column != n {
+            row_of[column] = row_of[before[column]];
+            column = before[column];
+        }
+    }
+    let mut column_of = vec![0; n];
+    for (column, &row) in row_of[..n].iter().enumerate() {
+        column_of[row] = column;
+    }
+    column_of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+
+    fn best_by_trying(score: &Array2<f64>, row: usize, free: &mut Vec<usize>) -> f64 {
+        if row == score.nrows() {
+            return 0.0;
+        }
+        let mut best = f64::NEG_INFINITY;
+        for i in 0..free.len() {
+            let column = free.swap_remove(i);
+            best = best.max(score[[row, column]] + best_by_trying(score, row + 1, free));
+            free.push(column);
+            let last = free.len() - 1;
+            free.swap(i, last);
+        }
+        best
+    }
+
+    #[test]
+    fn assignment_is_the_best_of_all() {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        for n in 1..7 {
+            for _ in 0..20 {
+                let score = Array2::from_shape_fn((n, n), |_| rng.random_range(-1.0..1.0));
+                let found = assign(&score);
+                let total: f64 = found.iter().enumerate().map(|(r, &c)| score[[r, c]]).sum();
+                let best = best_by_trying(&score, 0, &mut (0..n).collect());
+                assert!((total - best).abs() < 1e-12, "{total} instead of {best}");
+            }
+        }
+    }
+}

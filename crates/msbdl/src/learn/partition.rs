@@ -1,0 +1,211 @@
+//! Runs one EM step on a set of samples: posteriors, new gamma, and the sums for the M-step.
+
+use std::f64::consts::PI;
+
+use ndarray::{Array2, ArrayView2, Axis};
+
+use super::e_step::{Answer, Prepared, Want, e_step};
+use super::stats::{Cross, ModalityStats, Stats};
+use crate::input::data::Data;
+use crate::input::prior::{GammaStep, Moments, Prior};
+use crate::support::linalg;
+
+/// Samples that a thread handles at once: enough for the vector kernels and the products,
+/// few enough that the posteriors stay in the cache.
+const CHUNK: usize = 128;
+
+/// gamma at the start times the number of atoms: the paper's gamma = 1 on its data.
+pub(crate) const START_POWER: f64 = 10.0;
+
+/// What a step needs beside the samples.
+pub(crate) struct Step<'a> {
+    pub data: &'a Data,
+    pub prior: &'a dyn Prior,
+    pub dictionaries: &'a [Prepared],
+    pub gamma_step: GammaStep,
+    /// Gather the sums that the M-step needs.
+    pub learn: bool,
+    /// Gather the sums that pairing needs.
+    pub cross: bool,
+}
+
+impl Step<'_> {
+    /// Updates `gamma` (one row per entry of `samples`) and returns the sums.
+    ///
+    /// The samples are halved until they fit a chunk, so the order of all sums depends on
+    /// their number alone and never on the threads.
+    pub fn run(&self, samples: &[usize], gamma: &mut [f64]) -> Stats {
+        if samples.len() <= CHUNK {
+            return self.chunk(samples, gamma);
+        }
+        let middle = (samples.len() / 2).next_multiple_of(CHUNK);
+        let (first, second) = samples.split_at(middle);
+        let (gamma_1, gamma_2) = gamma.split_at_mut(middle * self.prior.n_gamma());
+        let (mut left, right) =
+            rayon::join(|| self.run(first, gamma_1), || self.run(second, gamma_2));
+        left.merge(&right);
+        left
+    }
+
+    fn chunk(&self, samples: &[usize], gamma: &mut [f64]) -> Stats {
+        let seen: Vec<Seen> = (0..self.dictionaries.len())
+            .map(|j| self.posterior(j, samples, gamma))
+            .collect();
+        for (row, gamma) in gamma.chunks_exact_mut(self.prior.n_gamma()).enumerate() {
+            let moments: Vec<Option<Moments>> = seen.iter().map(|s| s.moments(row)).collect();
+            self.prior.update(gamma, &moments, self.gamma_step);
+        }
+        Stats {
+            count: samples.len(),
+            active: gamma.iter().filter(|gamma| **gamma > 0.0).count() as f64,
+            modalities: seen.iter().map(|seen| seen.stats(self.learn)).collect(),
+            cross: if self.cross { crosses(&seen, samples.len()) } else { Vec::new() },
+        }
+    }
+
+    /// The E-step of modality `j` on those samples that have it.
+    fn posterior(&self, j: usize, samples: &[usize], gamma: &[f64]) -> Seen<'_> {
+        let modality = &self.data.modalities()[j];
+        let (k, m) = (self.prior.n_gamma(), self.prior.n_atoms(j));
+        let mut place = vec![None; samples.len()];
+        let mut present = Vec::with_capacity(samples.len());
+        for (row, &sample) in samples.iter().enumerate() {
+            if modality.present()[sample] {
+                place[row] = Some(present.len());
+                present.push(sample);
+            }
+        }
+        let mut y = modality.y().select(Axis(0), &present);
+        y -= self.dictionaries[j].offset();
+        let mut v = Array2::zeros((present.len(), m));
+        for (gamma, place) in gamma.chunks_exact(k).zip(&place) {
+            if let Some(place) = *place {
+                let mut row = v.row_mut(place);
+                // A freshly made array is contiguous, so the slice is always there.
+                self.prior.variances(gamma, j, row.as_slice_mut().unwrap_or(&mut []));
+            }
+        }
+        let want = Want {
+            cov: self.learn,
+            slopes: self.cross || matches!(self.gamma_step, GammaStep::Toggle(_)),
+        };
+        let answer = e_step(&self.dictionaries[j], y.view(), v.view(), want);
+        Seen::new(&self.dictionaries[j], place, y, v, answer)
+    }
+}
+
+/// One modality's posteriors of a chunk.
+struct Seen<'a> {
+    dictionary: &'a Prepared,
+    /// Where each sample of the chunk stands in the arrays below.
+    place: Vec<Option<usize>>,
+    y: Array2<f64>,
+    v: Array2<f64>,
+    mu: Array2<f64>,
+    answer: Answer,
+}
+
+impl<'a> Seen<'a> {
+    fn new(
+        dictionary: &'a Prepared,
+        place: Vec<Option<usize>>,
+        y: Array2<f64>,
+        v: Array2<f64>,
+        answer: Answer,
+    ) -> Self {
+        let mut mu = v.clone();
+        mu.iter_mut().zip(&answer.t).for_each(|(mu, t)| *mu *= t);
+        Seen { dictionary, place, y, v, mu, answer }
+    }
+
+    /// |mu| as it would be if every coefficient's own variance were `power`: shared
+    /// hyperparameters make |mu| itself agree between columns that do not belong together.
+    fn apart(&self, places: impl Iterator<Item = usize>, power: f64) -> Array2<f64> {
+        let m = self.v.ncols();
+        let places: Vec<usize> = places.collect();
+        let mut out = Array2::zeros((places.len(), m));
+        for (mut row, &place) in out.rows_mut().into_iter().zip(&places) {
+            let Some(moments) = self.at(place) else { continue };
+            for (k, x) in row.iter_mut().enumerate() {
+                *x = moments.size_under(k, power);
+            }
+        }
+        out
+    }
+
+    fn moments(&self, row: usize) -> Option<Moments<'_>> {
+        self.at(self.place[row]?)
+    }
+
+    fn at(&self, place: usize) -> Option<Moments<'_>> {
+        let m = self.v.ncols();
+        let range = place * m..(place + 1) * m;
+        Some(Moments {
+            v: &self.v.as_slice()?[range.clone()],
+            t: &self.answer.t[range.clone()],
+            b: &self.answer.b[range],
+        })
+    }
+
+    /// |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b.
+    fn residual_and_free(&self, place: usize) -> (f64, f64) {
+        let m = self.v.ncols();
+        let (mut vb, mut vtt) = (0.0, 0.0);
+        for (k, v) in self.v.row(place).iter().enumerate() {
+            vb += v * self.answer.b[place * m + k];
+            vtt += v * self.answer.t[place * m + k].powi(2);
+        }
+        // Both are positive; rounding must not say otherwise.
+        let residual = (self.dictionary.s() * (self.answer.quad[place] - vtt)).max(0.0);
+        (residual, (self.y.ncols() as f64 - vb).max(f64::EPSILON))
+    }
+
+    fn stats(&self, learn: bool) -> ModalityStats {
+        let (n, m) = (self.y.ncols(), self.v.ncols());
+        let mut stats = ModalityStats::new(n, m);
+        stats.count = self.y.nrows();
+        if stats.count == 0 {
+            return stats;
+        }
+        if learn {
+            stats.c = linalg::gram(self.mu.view());
+            stats.energy = stats.c.diag().to_owned();
+            stats.c.iter_mut().zip(&self.answer.cov).for_each(|(c, cov)| *c += cov);
+            stats.b = linalg::product(self.y.t(), self.mu.view());
+            stats.mu = self.mu.sum_axis(Axis(0));
+            stats.y = self.y.sum_axis(Axis(0));
+        }
+        for place in 0..stats.count {
+            let (residual, free) = self.residual_and_free(place);
+            stats.residual += residual;
+            stats.free += free;
+            stats.spread.add(residual / free);
+            stats.log_likelihood -= 0.5
+                * (n as f64 * (2.0 * PI).ln()
+                    + self.answer.log_det[place]
+                    + self.answer.quad[place]);
+        }
+        stats
+    }
+}
+
+fn crosses(seen: &[Seen], rows: usize) -> Vec<Cross> {
+    let mut all = Vec::new();
+    for (p, left) in seen.iter().enumerate() {
+        for right in &seen[p + 1..] {
+            let both: Vec<(usize, usize)> =
+                (0..rows).filter_map(|row| left.place[row].zip(right.place[row])).collect();
+            let power = START_POWER / left.v.ncols() as f64;
+            let a = left.apart(both.iter().map(|x| x.0), power);
+            let b = right.apart(both.iter().map(|x| x.1), power);
+            let squares = |x: ArrayView2<f64>| x.mapv(|x| x * x).sum_axis(Axis(0));
+            all.push(Cross {
+                count: both.len() as f64,
+                product: linalg::product(a.t(), b.view()),
+                sums: [a.sum_axis(Axis(0)), b.sum_axis(Axis(0))],
+                squares: [squares(a.view()), squares(b.view())],
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,110 @@
+//! Takes EM iterations one by one, tells the observer of each, and stops when asked.
+
+use std::time::Instant;
+
+use super::clean::clean;
+use super::em::{Ask, Em};
+use super::pair::repair_pairing;
+use super::stats::Stats;
+use crate::input::prior::GammaStep;
+use crate::model::StopReason;
+use crate::support::error::Error;
+use crate::support::observe::{Facts, Next, Observer};
+
+/// Why a procedure did not run to its end.
+pub(crate) enum Halt {
+    Stopped(StopReason),
+    Failed(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Halt::Failed(error)
+    }
+}
+
+pub(crate) type Outcome<T> = Result<T, Halt>;
+
+/// What an iteration does beside EM.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Repair {
+    pub pair: bool,
+    pub clean: bool,
+}
+
+/// A fit under way.
+pub(crate) struct Run<'a> {
+    pub em: Em<'a>,
+    /// Modalities whose dictionary is settled.
+    pub frozen: Vec<bool>,
+    pub history: Vec<Facts>,
+    /// Columns cleaned and paired so far.
+    pub repairs: usize,
+    pub progress: f64,
+    observer: &'a mut dyn Observer,
+    max_iter: usize,
+    started: Instant,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(em: Em<'a>, max_iter: usize, observer: &'a mut dyn Observer) -> Self {
+        Run {
+            frozen: vec![false; em.data.modalities().len()],
+            em,
+            history: Vec::new(),
+            repairs: 0,
+            progress: 0.0,
+            observer,
+            max_iter,
+            started: Instant::now(),
+        }
+    }
+
+    /// E-step, M-step, repairs; the facts go to the observer and into the history.
+    pub fn iterate(&mut self, stage: &str, gamma: GammaStep, repair: Repair) -> Outcome<Stats> {
+        let sigma = self.sigma();
+        let several = self.em.d.len() > 1;
+        let ask = Ask { gamma, learn: true, cross: repair.pair && several };
+        let stats = self.em.e_step(ask);
+        let dictionary_change = self.em.m_step(&stats, &self.frozen)?;
+        let columns_paired =
+            if ask.cross { repair_pairing(&mut self.em, &stats) } else { 0 };
+        let atoms_cleaned = if repair.clean { clean(&mut self.em, &stats) } else { 0 };
+        self.repairs += columns_paired + atoms_cleaned;
+        let facts = Facts {
+            iteration: self.history.len() + 1,
+            stage: stage.to_owned(),
+            log_likelihood: self.log_likelihood(&stats),
+            sigma,
+            dictionary_change,
+            atoms_cleaned,
+            columns_paired,
+            e_steps: self.em.e_steps,
+            progress: self.progress,
+            seconds: self.started.elapsed().as_secs_f64(),
+        };
+        let next = self.observer.see(&facts);
+        self.history.push(facts);
+        if next == Next::Stop {
+            return Err(Halt::Stopped(StopReason::Interrupted));
+        }
+        if self.history.len() >= self.max_iter {
+            return Err(Halt::Stopped(StopReason::MaxIterations));
+        }
+        Ok(stats)
+    }
+
+    fn sigma(&self) -> Vec<f64> {
+        let scales = self.em.data.modalities().iter().map(|modality| modality.scale());
+        self.em.s.iter().zip(scales).map(|(s, scale)| s.sqrt() * scale).collect()
+    }
+
+    fn log_likelihood(&self, stats: &Stats) -> f64 {
+        let modalities = self.em.data.modalities().iter().zip(&stats.modalities);
+        let each = modalities.map(|(modality, stats)| {
+            let values = stats.count * modality.n_features();
+            stats.log_likelihood - values as f64 * modality.scale().ln()
+        });
+        each.sum()
+    }
+}

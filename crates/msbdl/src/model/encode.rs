@@ -1,0 +1,154 @@
+//! Codes new samples with the dictionaries fixed, from any subset of the modalities.
+
+use ndarray::{Array1, Array2, s};
+
+use super::{ModalityModel, Model};
+use crate::input::data::Data;
+use crate::input::prior::{GammaStep, OneToOne};
+use crate::learn::e_step::{Posterior, Want, e_step};
+use crate::learn::em::{Ask, Em, Schedule, keep_largest};
+use crate::learn::fit::on_threads;
+use crate::support::error::{Error, Result};
+use crate::support::linalg;
+
+/// Codes of new samples, in the user's units; rows are samples.
+#[derive(Clone, Debug)]
+pub struct Codes {
+    /// Shared hyperparameters, L x M, in the library's units (a modality's are gamma * scale^2).
+    pub gamma: Array2<f64>,
+    /// log p(y) of what was observed of each sample.
+    pub log_evidence: Array1<f64>,
+    /// Of every modality that was given, in the order of their names.
+    pub modalities: Vec<ModalityCodes>,
+}
+
+/// One modality's codes.
+#[derive(Clone, Debug)]
+pub struct ModalityCodes {
+    pub name: String,
+    /// Posterior means, L x M.
+    pub mean: Array2<f64>,
+    /// Posterior variances, L x M.
+    pub variance: Array2<f64>,
+    /// mean + D x, L x N; the mean alone where the sample lacks the modality.
+    pub reconstruction: Array2<f64>,
+}
+
+/// Soft steps under noise that falls from the first to the second multiple, as in learning.
+const SOFT: (usize, f64, f64) = (30, 20.0, 1.0);
+/// Steps that switch coefficients on or off.
+const TOGGLE: usize = 20;
+/// Steps of the paper's EM on the coefficients that are on.
+const POLISH: usize = 10;
+/// Samples that are coded at once, which bounds the memory beside the codes.
+const AT_ONCE: usize = 4096;
+
+impl Model {
+    /// Codes samples; a row of NaN is a missing modality, and whole modalities may be left out.
+    pub fn encode(&self, named: Vec<(String, Array2<f64>)>) -> Result<Codes> {
+        self.encode_on(named, 0)
+    }
+
+    /// The same on so many threads; nought means one per core.
+    pub fn encode_on(&self, named: Vec<(String, Array2<f64>)>, threads: usize) -> Result<Codes> {
+        let known = |name: &str| {
+            let found = self.modality(name).ok_or_else(|| Error::UnknownModality {
+                option: "encode",
+                name: name.to_owned(),
+                known: self.modalities.iter().map(|x| x.name.as_str()).collect::<Vec<_>>().join(", "),
+            })?;
+            Ok((found.mean.view(), found.scale))
+        };
+        let data = Data::with_scales(named, known)?;
+        let used: Vec<&ModalityModel> =
+            data.modalities().iter().filter_map(|x| self.modality(x.name())).collect();
+        on_threads(threads, || self.codes(&data, &used))
+    }
+
+    fn codes(&self, data: &Data, used: &[&ModalityModel]) -> Codes {
+        let (l, m) = (data.n_samples(), self.n_atoms());
+        let mut codes = Codes {
+            gamma: Array2::zeros((l, m)),
+            log_evidence: Array1::zeros(l),
+            modalities: used.iter().map(|x| ModalityCodes::empty(x, l)).collect(),
+        };
+        for from in (0..l).step_by(AT_ONCE) {
+            let rows = from..(from + AT_ONCE).min(l);
+            self.code_rows(&data.part(rows.clone()), used, from, &mut codes);
+        }
+        codes
+    }
+
+    fn code_rows(&self, data: &Data, used: &[&ModalityModel], from: usize, codes: &mut Codes) {
+        let (l, m) = (data.n_samples(), self.n_atoms());
+        let prior = OneToOne { n_atoms: m };
+        let mut em = Em::new(data, &prior, Posterior::Exact, Schedule::Full, l, self.seed);
+        em.d = used.iter().map(|x| x.dictionary.clone()).collect();
+        let noise: Vec<f64> = used.iter().map(|x| x.sigma2 / (x.scale * x.scale)).collect();
+        self.find_gamma(&mut em, &noise);
+        let here = from..from + l;
+        for (row, gamma) in em.gamma.chunks_exact(m).enumerate() {
+            codes.gamma.row_mut(from + row).iter_mut().zip(gamma).for_each(|(to, g)| *to = *g);
+        }
+        let v = codes.gamma.slice(s![here.clone(), ..]).to_owned();
+        for (j, prepared) in em.prepared(Posterior::Exact).iter().enumerate() {
+            let (modality, used) = (&data.modalities()[j], used[j]);
+            let answer =
+                e_step(prepared, modality.y().view(), v.view(), Want { cov: false, slopes: false });
+            let out = &mut codes.modalities[j];
+            for (row, &present) in modality.present().iter().enumerate() {
+                for k in 0..m {
+                    let v = v[[row, k]];
+                    let (t, b) = match present {
+                        true => (answer.t[row * m + k], answer.b[row * m + k]),
+                        false => (0.0, 0.0),
+                    };
+                    out.mean[[from + row, k]] = v * t * used.scale;
+                    out.variance[[from + row, k]] = v * (1.0 - v * b) * used.scale.powi(2);
+                }
+                if present {
+                    let n = modality.n_features() as f64;
+                    let constants = n * (std::f64::consts::TAU.ln() + 2.0 * used.scale.ln());
+                    codes.log_evidence[from + row] -=
+                        0.5 * (constants + answer.log_det[row] + answer.quad[row]);
+                }
+            }
+            let mean = out.mean.slice(s![here.clone(), ..]);
+            let fitted = linalg::product(mean, used.dictionary.t());
+            out.reconstruction.slice_mut(s![here.clone(), ..]).scaled_add(1.0, &fitted);
+        }
+    }
+
+    fn find_gamma(&self, em: &mut Em, noise: &[f64]) {
+        let step = |em: &mut Em, gamma| em.e_step(Ask { gamma, learn: false, cross: false });
+        let floor = 1e-3 * noise.iter().copied().fold(f64::INFINITY, f64::min);
+        em.gamma.fill(self.slab.power);
+        let (steps, first, last) = SOFT;
+        for t in 0..steps {
+            let multiple = first * (last / first).powf(t as f64 / (steps - 1) as f64);
+            em.s = noise.iter().map(|s| s * multiple).collect();
+            step(em, GammaStep::Em { floor });
+        }
+        em.s = noise.to_vec();
+        keep_largest(em, self.slab.power);
+        for _ in 0..TOGGLE {
+            step(em, GammaStep::Toggle(self.slab));
+        }
+        for _ in 0..POLISH {
+            step(em, GammaStep::Em { floor });
+        }
+    }
+}
+
+impl ModalityCodes {
+    fn empty(model: &ModalityModel, l: usize) -> Self {
+        let (n, m) = model.dictionary.dim();
+        let reconstruction = Array2::from_shape_fn((l, n), |(_, k)| model.mean[k]);
+        ModalityCodes {
+            name: model.name.clone(),
+            mean: Array2::zeros((l, m)),
+            variance: Array2::zeros((l, m)),
+            reconstruction,
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Writes and reads model files: safetensors, with one JSON entry for what is not a tensor.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+use ndarray::{Array1, Array2};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+
+use super::summary::Summary;
+use super::{ModalityModel, Model, StopReason};
+use crate::input::config::Preset;
+use crate::input::prior::Slab;
+use crate::support::error::{Error, Result};
+use crate::support::observe::Facts;
+
+/// Raised when older readers could no longer understand a file.
+const FORMAT_VERSION: u64 = 1;
+/// The metadata entry that holds the JSON.
+const ENTRY: &str = "msbdl";
+
+#[derive(Serialize, Deserialize)]
+struct Metadata {
+    format_version: u64,
+    modalities: Vec<ModalityEntry>,
+    prior: String,
+    preset: Preset,
+    seed: u64,
+    converged: bool,
+    stop_reason: StopReason,
+    slab: Slab,
+    summary: Summary,
+    history: Vec<Facts>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ModalityEntry {
+    name: String,
+    n_features: usize,
+    n_atoms: usize,
+    scale: f64,
+    sigma2: f64,
+}
+
+impl Model {
+    /// Writes the model beside `path` and renames it into place when it is complete.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let bytes = self.to_bytes().map_err(|problem| problem_with(path, problem))?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut file = tempfile::Builder::new()
+            .prefix(".msbdl-")
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(io)?;
+        file.write_all(&bytes).map_err(io)?;
+        file.as_file().sync_all().map_err(io)?;
+        share_like_others(file.as_file()).map_err(io)?;
+        file.persist(path).map_err(|error| io(error.error))?;
+        Ok(())
+    }
+
+    fn to_bytes(&self) -> std::result::Result<Vec<u8>, String> {
+        let entry = |x: &ModalityModel| ModalityEntry {
+            name: x.name.clone(),
+            n_features: x.dictionary.nrows(),
+            n_atoms: x.dictionary.ncols(),
+            scale: x.scale,
+            sigma2: x.sigma2,
+        };
+        let metadata = Metadata {
+            format_version: FORMAT_VERSION,
+            modalities: self.modalities.iter().map(entry).collect(),
+            prior: "one-to-one".into(),
+            preset: self.preset,
+            seed: self.seed,
+            converged: self.converged(),
+            stop_reason: self.stop_reason,
+            slab: self.slab,
+            summary: self.summary.clone(),
+            history: self.history.clone(),
+        };
+        let json = serde_json::to_string(&metadata).map_err(|error| error.to_string())?;
+        let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
+        for x in &self.modalities {
+            let (n, m) = x.dictionary.dim();
+            tensors.push((tensor("dictionary", &x.name), vec![n, m], bytes(x.dictionary.iter())));
+            tensors.push((tensor("mean", &x.name), vec![n], bytes(x.mean.iter())));
+        }
+        let views = tensors.iter().map(|(name, shape, bytes)| {
+            let view = TensorView::new(Dtype::F64, shape.clone(), bytes);
+            view.map(|view| (name.as_str(), view))
+        });
+        let views = views.collect::<std::result::Result<Vec<_>, _>>();
+        let views = views.map_err(|error| error.to_string())?;
+        let entries = HashMap::from([(ENTRY.to_owned(), json)]);
+        safetensors::serialize(views, Some(entries)).map_err(|error| error.to_string())
+    }
+
+    /// Reads a model; says what is wrong with the file if it is not one.
+    pub fn load(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path)
+            .map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        Self::from_bytes(&bytes).map_err(|problem| problem_with(path, problem))
+    }
+
+    fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, String> {
+        let (_, header) = SafeTensors::read_metadata(bytes)
+            .map_err(|error| format!("not a complete model file ({error})"))?;
+        let json = header.metadata().as_ref().and_then(|entries| entries.get(ENTRY));
+        let json = json.ok_or("a safetensors file, but not a model: it has no entry 'msbdl'")?;
+        let value: serde_json::Value =
+            serde_json::from_str(json).map_err(|error| format!("entry 'msbdl': {error}"))?;
+        match value.get("format_version").and_then(serde_json::Value::as_u64) {
+            Some(version) if version > FORMAT_VERSION => {
+                return Err(format!(
+                    "format version {version}; this program reads versions up to {FORMAT_VERSION}"
+                ));
+            }
+            Some(_) => {}
+            None => return Err("entry 'msbdl' has no format version".into()),
+        }
+        let metadata: Metadata =
+            serde_json::from_value(value).map_err(|error| format!("entry 'msbdl': {error}"))?;
+        let tensors = SafeTensors::deserialize(bytes)
+            .map_err(|error| format!("not a complete model file ({error})"))?;
+        metadata.with_tensors(&tensors)
+    }
+}
+
+impl Metadata {
+    fn with_tensors(self, tensors: &SafeTensors) -> std::result::Result<Model, String> {
+        if self.modalities.is_empty() {
+            return Err("the model has no modality".into());
+        }
+        let n_atoms = self.modalities[0].n_atoms;
+        let mut modalities: Vec<ModalityModel> = Vec::new();
+        for entry in self.modalities {
+            let (name, n, m) = (entry.name, entry.n_features, entry.n_atoms);
+            if modalities.last().is_some_and(|last| last.name >= name) {
+                return Err(format!("modality '{name}' is out of order or there twice"));
+            }
+            if m != n_atoms {
+                return Err(format!("modality '{name}' has {m} atoms, another one {n_atoms}"));
+            }
+            for (what, x) in [("scale", entry.scale), ("sigma2", entry.sigma2)] {
+                if !(x.is_finite() && x > 0.0) {
+                    return Err(format!("modality '{name}': {what} is {x}"));
+                }
+            }
+            let dictionary = read(tensors, &tensor("dictionary", &name), &[n, m])?;
+            let mean = read(tensors, &tensor("mean", &name), &[n])?;
+            let dictionary =
+                Array2::from_shape_vec((n, m), dictionary).map_err(|error| error.to_string())?;
+            modalities.push(ModalityModel {
+                name,
+                dictionary,
+                mean: Array1::from(mean),
+                scale: entry.scale,
+                sigma2: entry.sigma2,
+            });
+        }
+        let names = modalities.iter().map(|x| x.name.as_str());
+        if !names.eq(self.summary.modalities.iter().map(|x| x.name.as_str()))
+            || self.summary.usage.len() != n_atoms
+        {
+            return Err("the summary does not belong to these modalities".into());
+        }
+        if !(self.slab.power.is_finite() && self.slab.power > 0.0 && self.slab.log_odds.is_finite())
+        {
+            return Err(format!("the slab has power {}", self.slab.power));
+        }
+        Ok(Model {
+            modalities,
+            preset: self.preset,
+            seed: self.seed,
+            stop_reason: self.stop_reason,
+            history: self.history,
+            slab: self.slab,
+            summary: self.summary,
+        })
+    }
+}
+
+fn tensor(kind: &str, modality: &str) -> String {
+    format!("{kind}.{modality}")
+}
+
+fn bytes<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<u8> {
+    values.flat_map(|x| x.to_le_bytes()).collect()
+}
+
+fn read(
+    tensors: &SafeTensors,
+    name: &str,
+    shape: &[usize],
+) -> std::result::Result<Vec<f64>, String> {
+    let view = tensors.tensor(name).map_err(|_| format!("tensor '{name}' is missing"))?;
+    if view.shape() != shape || view.dtype() != Dtype::F64 {
+        return Err(format!(
+            "tensor '{name}' is {:?} {:?} instead of F64 {shape:?}",
+            view.dtype(),
+            view.shape()
+        ));
+    }
+    let values: Vec<f64> =
+        view.data().as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+    match values.iter().all(|x| x.is_finite()) {
+        true => Ok(values),
+        false => Err(format!("tensor '{name}' holds values that are not finite")),
+    }
+}
+
+fn problem_with(path: &Path, problem: String) -> Error {
+    Error::ModelFile { path: path.to_owned(), problem }
+}
+
+/// Temporary files are private; a model should be as readable as any other new file.
+fn share_like_others(file: &std::fs::File) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    let _ = file;
+    Ok(())
+}

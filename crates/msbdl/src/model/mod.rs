@@ -1,0 +1,67 @@
+//! Keeps what was learnt: the model and its file, codes of new samples, a summary.
+
+pub mod encode;
+pub mod file;
+pub mod summary;
+
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+
+use crate::input::config::Preset;
+use crate::input::prior::Slab;
+use crate::support::observe::Facts;
+use summary::Summary;
+
+/// Why a fit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// The noise of every modality has settled.
+    Converged,
+    /// The largest number of iterations was reached first.
+    MaxIterations,
+    /// The observer asked for it.
+    Interrupted,
+}
+
+/// One modality's part of a model, in the user's units: y = mean + D x + noise.
+#[derive(Clone, Debug)]
+pub struct ModalityModel {
+    pub name: String,
+    /// N x M, unit columns.
+    pub dictionary: Array2<f64>,
+    pub mean: Array1<f64>,
+    /// The library's y is (y - mean) / scale.
+    pub scale: f64,
+    /// Noise variance.
+    pub sigma2: f64,
+}
+
+/// Dictionaries of several modalities, and how they came about.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// In the order of their names.
+    pub modalities: Vec<ModalityModel>,
+    pub preset: Preset,
+    pub seed: u64,
+    pub stop_reason: StopReason,
+    pub history: Vec<Facts>,
+    /// How coefficients of new samples are switched on and off.
+    pub slab: Slab,
+    pub summary: Summary,
+}
+
+impl Model {
+    pub fn n_atoms(&self) -> usize {
+        self.modalities.first().map_or(0, |modality| modality.dictionary.ncols())
+    }
+
+    /// Whether the noise of every modality had settled when the fit ended.
+    pub fn converged(&self) -> bool {
+        self.stop_reason == StopReason::Converged
+    }
+
+    pub fn modality(&self, name: &str) -> Option<&ModalityModel> {
+        self.modalities.iter().find(|modality| modality.name == name)
+    }
+}

@@ -1,0 +1,48 @@
+//! Names everything that can be wrong with what a user hands in, with the facts.
+
+use std::path::PathBuf;
+
+/// What was wrong, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("no modality was given")]
+    NoModality,
+    #[error("modality '{name}' was given twice")]
+    DuplicateName { name: String },
+    #[error("modality '{name}' has no {what}")]
+    Empty { name: String, what: &'static str },
+    #[error("modality '{name}' has {found} samples, but modality '{other}' has {expected}")]
+    SampleCounts { name: String, found: usize, other: String, expected: usize },
+    #[error("modality '{name}', row {row}, column {column}: the value is infinite")]
+    Infinite { name: String, row: usize, column: usize },
+    #[error(
+        "modality '{name}', row {row}: {missing} of {n_features} values are missing; \
+         a row must be complete or missing as a whole"
+    )]
+    PartlyMissing { name: String, row: usize, missing: usize, n_features: usize },
+    #[error("modality '{name}' is missing in every sample")]
+    AllMissing { name: String },
+    #[error("modality '{name}' is {what} in every sample: there is nothing to learn from")]
+    Constant { name: String, what: &'static str },
+    #[error("row {row}: every modality is missing")]
+    NothingObserved { row: usize },
+    #[error("{option}: unknown modality '{name}'; the modalities are {known}")]
+    UnknownModality { option: &'static str, name: String, known: String },
+    #[error("{option} must be {expected}, not {found}")]
+    Setting { option: &'static str, expected: String, found: String },
+    #[error(
+        "atoms: {atoms} atoms cannot be started from the {usable} samples of modality '{name}' \
+         that are not nought"
+    )]
+    TooManyAtoms { atoms: usize, usable: usize, name: String },
+    #[error("modality '{name}' has {found} features, but the model was learnt on {expected}")]
+    FeatureCount { name: String, found: usize, expected: usize },
+    #[error("{path}: {problem}")]
+    ModelFile { path: PathBuf, problem: String },
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{0}")]
+    Numerical(String),
+}
+
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,67 @@
+//! Wraps the dense linear algebra that the library needs; the only file that names faer.
+
+use faer::linalg::matmul::matmul;
+use faer::prelude::*;
+use faer::{Accum, MatMut, MatRef, Par, Side};
+use ndarray::{Array1, Array2, ArrayView2};
+
+fn view<'a>(a: &'a ArrayView2<f64>) -> MatRef<'a, f64> {
+    let (rows, columns) = a.dim();
+    let strides = a.strides();
+    // SAFETY: the pointer, shape and strides describe the live view `a`.
+    unsafe { MatRef::from_raw_parts(a.as_ptr(), rows, columns, strides[0], strides[1]) }
+}
+
+fn view_mut(a: &mut Array2<f64>) -> MatMut<'_, f64> {
+    let (rows, columns) = a.dim();
+    let (down, right) = (a.strides()[0], a.strides()[1]);
+    // SAFETY: the pointer, shape and strides describe `a`, which is borrowed mutably.
+    unsafe { MatMut::from_raw_parts_mut(a.as_mut_ptr(), rows, columns, down, right) }
+}
+
+/// A B
+pub(crate) fn product(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
+    let mut out = Array2::zeros((a.nrows(), b.ncols()));
+    matmul(view_mut(&mut out), Accum::Replace, view(&a), view(&b), 1.0, Par::Seq);
+    out
+}
+
+/// A^T A, symmetric to the last bit.
+pub(crate) fn gram(a: ArrayView2<f64>) -> Array2<f64> {
+    let mut out = product(a.t(), a);
+    for i in 0..out.nrows() {
+        for j in 0..i {
+            out[[i, j]] = out[[j, i]];
+        }
+    }
+    out
+}
+
+/// B C^-1 for a symmetric positive definite C; None if it is not.
+pub(crate) fn right_divide(b: ArrayView2<f64>, c: ArrayView2<f64>) -> Option<Array2<f64>> {
+    let factor = view(&c).llt(Side::Lower).ok()?;
+    let mut solution = b.t().to_owned();
+    factor.solve_in_place(view_mut(&mut solution));
+    Some(solution.reversed_axes().as_standard_layout().into_owned())
+}
+
+/// The unit vector u with the largest |A u|; None if A is nought or the decomposition fails.
+pub(crate) fn top_direction(a: ArrayView2<f64>) -> Option<Array1<f64>> {
+    if a.iter().all(|x| *x == 0.0) {
+        return None;
+    }
+    let gram = gram(a);
+    let eigen = view(&gram.view()).self_adjoint_eigen(Side::Lower).ok()?;
+    let u: Array1<f64> = eigen.U().col(a.ncols() - 1).iter().copied().collect();
+    u.iter().all(|x| x.is_finite()).then_some(u)
+}
+
+/// Scales every column to unit length; columns of length nought are left alone.
+pub(crate) fn normalise_columns(d: &mut Array2<f64>) {
+    for mut column in d.columns_mut() {
+        let norm = column.dot(&column).sqrt();
+        if norm > 0.0 {
+            column /= norm;
+        }
+    }
+}
