@@ -23,10 +23,10 @@ const TEMPER: [f64; 3] = [50.0, 20.0, 20.0];
 /// Factor on that multiple per pass.
 const COOLING: f64 = 0.97;
 const POLISH: usize = 10;
-/// Codes are unique only while less than half of the features' degrees of freedom are used up
+/// Codes are unique only while less than half of a modality's degrees of freedom are used up
 /// (the paper's Assumption 1), so no modality is annealed further than that.
 const MOST_USED: f64 = 0.5;
-/// Noise at which the first selection starts, as a share of a modality's energy.
+/// Noise at which the first selection starts, as a share of the energy per dimension.
 const FIRST_NOISE: f64 = 0.1;
 /// Passes between repairs while gamma is soft, and while it is switched on and off.
 const REPAIR_EVERY: (usize, usize) = (15, 10);
@@ -42,8 +42,7 @@ const SETTLED: f64 = 0.15;
 pub(crate) fn auto(run: &mut Run, slab: &mut Slab) -> Outcome<bool> {
     *slab = first_slab(run);
     anneal(run)?;
-    let start = run.em.data.modalities().iter().map(|x| FIRST_NOISE / x.n_features() as f64);
-    run.em.s = start.collect();
+    run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
     select(run, slab)?;
     let mut settled = false;
     for multiple in TEMPER {
@@ -72,13 +71,9 @@ fn temper_passes(multiple: f64) -> usize {
 
 /// A quarter of the degrees of freedom in use: where the paper's data are.
 fn first_slab(run: &Run) -> Slab {
-    let (n, m) = (least_features(run) as f64, run.em.prior.n_gamma() as f64);
+    let (n, m) = (run.em.least_dimensions() as f64, run.em.prior.n_gamma() as f64);
     let active = (n / 4.0).clamp(0.5, m / 2.0);
     Slab { log_odds: log_odds(active / m), power: 1.0 / active }
-}
-
-fn least_features(run: &Run) -> usize {
-    run.em.d.iter().map(|d| d.nrows()).min().unwrap_or(1)
 }
 
 fn log_odds(p: f64) -> f64 {
@@ -148,7 +143,7 @@ impl Slab {
 fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
     run.em.gamma.fill(slab.power);
     let noise = run.em.s.clone();
-    let energy: Vec<f64> = run.em.d.iter().map(|d| 1.0 / d.nrows() as f64).collect();
+    let energy: Vec<f64> = (0..noise.len()).map(|j| run.em.energy(j)).collect();
     let (blocks, passes_here) = (run.em.n_blocks(), temper_passes(multiple));
     for t in 0..passes_here * blocks {
         run.progress = run.em.e_steps / passes();

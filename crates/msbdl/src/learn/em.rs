@@ -171,6 +171,21 @@ impl<'a> Em<'a> {
         .collect()
     }
 
+    /// Dimensions that modality j's signal can fill.
+    pub fn dimensions(&self, j: usize) -> usize {
+        self.data.modalities()[j].n_features().min(self.prior.n_atoms(j))
+    }
+
+    /// Mean energy per dimension of the signal (the energy of a sample is one on average).
+    pub fn energy(&self, j: usize) -> f64 {
+        1.0 / self.dimensions(j) as f64
+    }
+
+    /// The fewest dimensions of any modality.
+    pub fn least_dimensions(&self) -> usize {
+        (0..self.d.len()).map(|j| self.dimensions(j)).min().unwrap_or(1)
+    }
+
     /// At most `count` rows of gamma, evenly spread.
     pub fn some_rows(&self, count: usize) -> Vec<usize> {
         let l = self.order.len();
@@ -209,12 +224,11 @@ impl<'a> Em<'a> {
     }
 }
 
-/// Switches on, per sample, the largest gammas: at most half the number of features.
+/// Switches on, per sample, the largest gammas: at most half the number of dimensions.
 pub(crate) fn keep_largest(em: &mut Em, power: f64) {
     /// Smaller shares of a sample's largest gamma are off.
     const LEAST: f64 = 0.01;
-    let least_features = em.d.iter().map(|d| d.nrows()).min().unwrap_or(1);
-    let most = (least_features / 2).max(1);
+    let most = (em.least_dimensions() / 2).max(1);
     for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
         let mut sorted = gamma.to_vec();
         sorted.sort_by(|a, b| b.total_cmp(a));

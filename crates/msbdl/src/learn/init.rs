@@ -8,7 +8,7 @@ use super::partition::START_POWER;
 use crate::support::linalg;
 use crate::support::random::{Purpose, stream};
 
-/// D_j = samples, unit columns; gamma the same for all; s_j the mean energy per value.
+/// D_j = samples, unit columns; gamma the same for all; s_j the mean energy per dimension.
 pub(crate) fn start(em: &mut Em, seed: u64) {
     let mut order: Vec<usize> = (0..em.data.n_samples()).collect();
     order.shuffle(&mut stream(seed, Purpose::Initialise));
@@ -24,7 +24,7 @@ pub(crate) fn start(em: &mut Em, seed: u64) {
         }
         linalg::normalise_columns(&mut d);
         em.d.push(d);
-        em.s.push(1.0 / modality.n_features() as f64);
+        em.s.push(em.energy(j));
     }
     em.gamma.fill(START_POWER / em.prior.n_gamma() as f64);
 }

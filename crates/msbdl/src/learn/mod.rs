@@ -6,6 +6,8 @@ pub mod e_step;
 pub mod em;
 pub mod fit;
 pub(crate) mod init;
+#[cfg(test)]
+mod laws;
 pub(crate) mod m_step;
 pub(crate) mod noise;
 pub(crate) mod pair;

@@ -166,7 +166,7 @@ impl Work {
                 }
             }
             if task.want.cov {
-                for (&atom, sigma) in active.iter().zip(sigma.chunks_exact(k)) {
+                for (&atom, sigma) in active.iter().zip(sigma.chunks_exact(k.max(1))) {
                     for (&other, x) in active.iter().zip(sigma) {
                         out.cov[atom * m + other] += x;
                     }

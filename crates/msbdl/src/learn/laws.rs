@@ -1,0 +1,253 @@
+//! Tests the steps of EM against their literal formulas and the laws they promise.
+
+#[path = "../../tests/common/mod.rs"]
+mod common;
+
+use common::{assert_close, inverse, matrix, posterior, rng};
+use ndarray::{Array1, Array2};
+use proptest::prelude::*;
+use rand::RngExt;
+
+use super::e_step::Posterior;
+use super::em::{Ask, Em, Schedule};
+use super::init::start;
+use super::noise::{Average, update_noise};
+use crate::input::data::Data;
+use crate::input::prior::{GammaStep, Moments, OneToOne, Prior, Slab};
+
+const EM: GammaStep = GammaStep::Em { floor: 0.0 };
+const LEARN: Ask = Ask { gamma: EM, learn: true, cross: false };
+
+/// Random data of `sizes.len()` modalities; every third sample lacks one of them.
+fn data(seed: u64, l: usize, sizes: &[usize], missing: bool, center: bool) -> Data {
+    let mut rng = rng(seed);
+    let named = sizes.iter().enumerate().map(|(j, &n)| {
+        let mut y = matrix(&mut rng, l, n);
+        for i in (0..l).filter(|i| missing && i % 3 == 0 && i / 3 % sizes.len() == j) {
+            y.row_mut(i).fill(f64::NAN);
+        }
+        (format!("m{j}"), y)
+    });
+    Data::new(named.collect(), center).unwrap()
+}
+
+fn em<'a>(data: &'a Data, prior: &'a OneToOne, schedule: Schedule, block: usize) -> Em<'a> {
+    let mut em = Em::new(data, prior, Posterior::Exact, schedule, block, 1);
+    start(&mut em, 1);
+    em
+}
+
+fn log_likelihood(em: &Em) -> f64 {
+    let stats = em.survey(Ask { gamma: GammaStep::Keep, ..LEARN });
+    stats.modalities.iter().map(|x| x.log_likelihood).sum()
+}
+
+/// One EM step, all in the paper's letters.
+#[test]
+fn a_step_is_the_papers() {
+    for seed in 0..20 {
+        let mut random = rng(seed);
+        let (l, m) = (random.random_range(3..7), random.random_range(1..4));
+        let sizes = [random.random_range(2..6), random.random_range(2..6)];
+        let (l, center) = (l.max(m + 1), seed % 2 == 0);
+        let data = data(seed, l, &sizes, false, center);
+        let prior = OneToOne { n_atoms: m };
+        let mut em = em(&data, &prior, Schedule::Full, l);
+        let before = (em.d.clone(), em.s.clone());
+        let v = Array1::from_elem(m, em.gamma[0]);
+        em.normalise = false;
+        let stats = em.e_step(LEARN);
+        em.m_step(&stats, &[false, false]).unwrap();
+        let mut gamma = Array2::<f64>::zeros((l, m));
+        for j in 0..2 {
+            let (d, s) = (&before.0[j], before.1[j]);
+            let y = data.modalities()[j].y();
+            // With the mean as a further column whose code is one.
+            let extra = usize::from(center);
+            let mut u = Array2::<f64>::ones((m + extra, l));
+            let mut c = Array2::<f64>::zeros((m + extra, m + extra));
+            for i in 0..l {
+                let post = posterior(d, s, &y.row(i).to_owned(), &v);
+                for k in 0..m {
+                    u[[k, i]] = post.mu[k];
+                    gamma[[i, k]] += (post.cov[[k, k]] + post.mu[k].powi(2)) / 2.0;
+                    for q in 0..m {
+                        c[[k, q]] += post.cov[[k, q]];
+                    }
+                }
+            }
+            let expected = y.t().dot(&u.t()).dot(&inverse(&(u.dot(&u.t()) + c)).0);
+            for ((n, k), &x) in em.d[j].indexed_iter() {
+                assert_close(x, expected[[n, k]], 1e-6, "D");
+            }
+            for (n, &x) in em.offset[j].iter().enumerate().filter(|_| center) {
+                assert_close(x, expected[[n, m]], 1e-6, "mean");
+            }
+        }
+        for (found, expected) in em.gamma.iter().zip(&gamma) {
+            assert_close(*found, *expected, 1e-9, "gamma");
+        }
+    }
+}
+
+/// The odds of switching a coefficient are a ratio of two evidences.
+#[test]
+fn gain_is_a_ratio_of_evidences() {
+    for seed in 0..20 {
+        let mut random = rng(seed);
+        let (n, m, s, power) = (4, 5, 0.3, 0.7);
+        let d = matrix(&mut random, n, m);
+        let y = Array1::from_iter((0..n).map(|_| random.random_range(-1.0..1.0)));
+        let off = 1e-30;
+        for on in [off, 0.4] {
+            let mut v = Array1::from_elem(m, 0.2);
+            v[2] = on;
+            let prepared = super::e_step::Prepared::new(d.view(), s, Posterior::Exact);
+            let rows = |x: &Array1<f64>| x.clone().into_shape_with_order((1, x.len())).unwrap();
+            let want = super::e_step::Want { cov: false, slopes: true };
+            let answer = super::e_step::e_step(&prepared, rows(&y).view(), rows(&v).view(), want);
+            let moments = Moments { v: v.as_slice().unwrap(), t: &answer.t, b: &answer.b };
+            let evidence = |value: f64| {
+                let mut v = v.clone();
+                v[2] = value;
+                posterior(&d, s, &y, &v).log_likelihood
+            };
+            let expected = evidence(power) - evidence(off);
+            assert_close(moments.gain(2, power), expected, 1e-9, "gain");
+        }
+    }
+}
+
+/// Switching changes at most one coefficient each way, and towards the posterior odds.
+#[test]
+fn toggling_switches_what_the_odds_ask_for() {
+    let prior = OneToOne { n_atoms: 4 };
+    let slab = Slab { log_odds: -1.0, power: 1.0 };
+    let v = [1.0, 0.0, 0.0, 1.0];
+    // Coefficient 0 explains nothing, 1 and 2 would explain much, 3 does.
+    let (t, b) = ([0.0, 5.0, 4.0, 3.0], [0.5, 1.0, 1.0, 0.5]);
+    let mut gamma = v;
+    let moments = [Some(Moments { v: &v, t: &t, b: &b }), None];
+    prior.update(&mut gamma, &moments, GammaStep::Toggle(slab));
+    assert_eq!(gamma, [0.0, 1.0, 0.0, 1.0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+
+    /// Theorem 2: without normalising, no step lowers the likelihood.
+    #[test]
+    fn likelihood_never_falls(
+        seed in 0u64..1000, n in 1usize..6, m in 1usize..6, missing: bool, center: bool,
+    ) {
+        let data = data(seed, 20, &[n, 3], missing, center);
+        let prior = OneToOne { n_atoms: m };
+        let mut em = em(&data, &prior, Schedule::Full, 20);
+        em.normalise = false;
+        em.s.iter_mut().for_each(|s| *s *= 0.5);
+        let mut before = log_likelihood(&em);
+        for _ in 0..15 {
+            let stats = em.e_step(LEARN);
+            em.m_step(&stats, &[false, false]).unwrap();
+            let after = log_likelihood(&em);
+            prop_assert!(after >= before - 1e-7 * before.abs(), "{before} -> {after}");
+            before = after;
+        }
+    }
+
+    /// Incremental and batch EM with one block are EM, to the last bit.
+    #[test]
+    fn one_batch_is_full_em(seed in 0u64..1000, l in 5usize..300) {
+        let data = data(seed, l, &[4, 3], true, true);
+        let prior = OneToOne { n_atoms: 2 };
+        let learn = |schedule| {
+            let mut em = em(&data, &prior, schedule, l);
+            for _ in 0..3 {
+                let stats = em.e_step(LEARN);
+                em.m_step(&stats, &[false, false]).unwrap();
+            }
+            (em.d, em.gamma)
+        };
+        let full = learn(Schedule::Full);
+        prop_assert_eq!(&full, &learn(Schedule::Incremental));
+        prop_assert_eq!(&full, &learn(Schedule::Batch));
+    }
+
+    /// After a pass with fixed dictionaries, the blocks' sums are those of all samples.
+    #[test]
+    fn blocks_add_up(seed in 0u64..1000, block in 1usize..40) {
+        let data = data(seed, 40, &[4, 3], true, true);
+        let prior = OneToOne { n_atoms: 3 };
+        let ask = Ask { gamma: GammaStep::Keep, learn: true, cross: true };
+        let mut em = em(&data, &prior, Schedule::Incremental, block);
+        let expected = em.survey(ask);
+        let mut found = em.e_step(ask);
+        for _ in 1..em.n_blocks() {
+            found = em.e_step(ask);
+        }
+        prop_assert_eq!(found.count, 40);
+        for (found, expected) in found.modalities.iter().zip(&expected.modalities) {
+            prop_assert_eq!(found.count, expected.count);
+            assert_close(found.log_likelihood, expected.log_likelihood, 1e-10, "likelihood");
+            for (x, y) in found.c.iter().zip(&expected.c) {
+                assert_close(*x, *y, 1e-10, "C");
+            }
+            for (x, y) in found.b.iter().zip(&expected.b) {
+                assert_close(*x, *y, 1e-10, "B");
+            }
+        }
+        let correlations = [&found, &expected].map(|stats| stats.cross[0].correlation());
+        for (x, y) in correlations[0].iter().zip(&correlations[1]) {
+            assert_close(*x, *y, 1e-8, "correlation");
+        }
+    }
+
+    /// A modality that every sample lacks might as well not be there.
+    #[test]
+    fn missing_is_as_good_as_dropped(seed in 0u64..1000, l in 4usize..30) {
+        let both = data(seed, l, &[4, 3], false, false);
+        let prior = OneToOne { n_atoms: 3 };
+        let with_second_missing = {
+            let mut named: Vec<_> = Vec::new();
+            for x in both.modalities() {
+                named.push((x.name().to_owned(), x.y().clone()));
+            }
+            named[1].1.fill(f64::NAN);
+            let unit = |name: &str| {
+                let j = usize::from(name == "m1");
+                Ok((both.modalities()[j].mean().view(), 1.0))
+            };
+            Data::with_scales(named, unit).unwrap()
+        };
+        let alone = Data::new(vec![("m0".into(), both.modalities()[0].y().clone())], false).unwrap();
+        let mut two = em(&both, &prior, Schedule::Full, l);
+        two.data = &with_second_missing;
+        let mut one = em(&alone, &prior, Schedule::Full, l);
+        one.d[0] = two.d[0].clone();
+        let (a, b) = (two.e_step(LEARN), one.e_step(LEARN));
+        assert_close(a.modalities[0].log_likelihood, b.modalities[0].log_likelihood, 1e-9, "ll");
+        prop_assert_eq!(a.modalities[1].count, 0);
+        for (x, y) in two.gamma.iter().zip(&one.gamma) {
+            assert_close(*x, *y, 1e-9, "gamma");
+        }
+    }
+}
+
+/// The noise update stays where the likelihood is flat in s.
+#[test]
+fn noise_settles_where_the_slope_is_nought() {
+    let data = data(3, 200, &[8], false, false);
+    let prior = OneToOne { n_atoms: 2 };
+    let mut em = em(&data, &prior, Schedule::Full, 200);
+    for _ in 0..200 {
+        let stats = em.e_step(Ask { gamma: GammaStep::Keep, ..LEARN });
+        update_noise(&mut em, &stats, Average::Mean);
+    }
+    let stats = em.e_step(Ask { gamma: GammaStep::Keep, ..LEARN });
+    let free = stats.modalities[0].free;
+    // The update divides by the degrees of freedom less those of the dictionary.
+    let ratio = stats.modalities[0].residual / em.s[0] / (free - 2.0 * 7.0);
+    assert_close(ratio, 1.0, 1e-9, "residual per degree of freedom");
+    assert!(stats.modalities[0].slope(em.s[0] * 2.0) < 0.0, "too much noise");
+    assert!(stats.modalities[0].slope(em.s[0] * 0.5) > 0.0, "too little noise");
+}
