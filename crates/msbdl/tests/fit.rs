@@ -8,17 +8,17 @@ use msbdl::{
 use ndarray::Array2;
 use proptest::prelude::*;
 
-const PRESETS: [Preset; 6] = [
-    Preset::Auto,
-    Preset::Paper,
-    Preset::Msbdl1,
-    Preset::Msbdl2,
-    Preset::Msbdl3,
-    Preset::Msbdl4,
-];
+const PRESETS: [Preset; 6] =
+    [Preset::Auto, Preset::Paper, Preset::Msbdl1, Preset::Msbdl2, Preset::Msbdl3, Preset::Msbdl4];
 
 fn small(snr: &[f64], seed: u64) -> Truth {
-    let sizes = Recipe { n_features: 10, n_atoms: 20, n_samples: 500, sparsity: 2, ..Recipe::paper(snr, seed) };
+    let sizes = Recipe {
+        n_features: 10,
+        n_atoms: 20,
+        n_samples: 500,
+        sparsity: 2,
+        ..Recipe::paper(snr, seed)
+    };
     sizes.draw()
 }
 
@@ -32,9 +32,13 @@ fn learn(named: Vec<(String, Array2<f64>)>, config: &Config) -> Model {
 
 fn all_finite(model: &Model) -> bool {
     let history = model.history.iter();
-    model.modalities.iter().all(|x| {
-        x.dictionary.iter().chain(&x.mean).all(|v| v.is_finite()) && x.sigma2.is_finite()
-    }) && history.flat_map(|facts| facts.sigma.iter().chain([&facts.log_likelihood])).all(|v| v.is_finite())
+    model
+        .modalities
+        .iter()
+        .all(|x| x.dictionary.iter().chain(&x.mean).all(|v| v.is_finite()) && x.sigma2.is_finite())
+        && history
+            .flat_map(|facts| facts.sigma.iter().chain([&facts.log_likelihood]))
+            .all(|v| v.is_finite())
 }
 
 #[test]
@@ -66,8 +70,12 @@ fn learns_where_modalities_are_missing() {
     let mut found = 0.0;
     for seed in 0..3 {
         let recipe = Recipe {
-            n_features: 10, n_atoms: 20, n_samples: 500, sparsity: 2,
-            missing: vec![0.2, 0.4], ..Recipe::paper(&[30.0, 15.0], seed)
+            n_features: 10,
+            n_atoms: 20,
+            n_samples: 500,
+            sparsity: 2,
+            missing: vec![0.2, 0.4],
+            ..Recipe::paper(&[30.0, 15.0], seed)
         };
         let truth = recipe.draw();
         let model = learn(named(&truth), &Config { seed, ..Config::new(20) });
@@ -188,7 +196,8 @@ fn presets_are_as_they_were() {
         let config = Config { preset, max_iter: Some(40), ..Config::new(20) };
         let model = learn(named(&truth), &config);
         for x in &model.modalities {
-            let sum: f64 = x.dictionary.indexed_iter().map(|((n, k), v)| v * ((n + 2 * k) as f64).sin()).sum();
+            let sum: f64 =
+                x.dictionary.indexed_iter().map(|((n, k), v)| v * ((n + 2 * k) as f64).sin()).sum();
             found += &format!("{preset:?} {} {:.9e} {sum:.9e}\n", x.name, x.sigma2);
         }
     }
@@ -202,7 +211,9 @@ fn presets_are_as_they_were() {
         for (a, b) in golden.split(' ').zip(found.split(' ')) {
             match (a.parse::<f64>(), b.parse::<f64>()) {
                 // Other instruction sets round differently.
-                (Ok(a), Ok(b)) => assert!((a - b).abs() <= 1e-6 * a.abs().max(1e-3), "{golden}\n{found}"),
+                (Ok(a), Ok(b)) => {
+                    assert!((a - b).abs() <= 1e-6 * a.abs().max(1e-3), "{golden}\n{found}")
+                }
                 _ => assert_eq!(a, b),
             }
         }
@@ -240,7 +251,11 @@ proptest! {
 #[test]
 fn more_features_than_atoms() {
     let recipe = Recipe {
-        n_features: 400, n_atoms: 10, n_samples: 120, sparsity: 2, ..Recipe::paper(&[20.0, 10.0], 1)
+        n_features: 400,
+        n_atoms: 10,
+        n_samples: 120,
+        sparsity: 2,
+        ..Recipe::paper(&[20.0, 10.0], 1)
     };
     let truth = recipe.draw();
     let model = learn(named(&truth), &Config::new(10));

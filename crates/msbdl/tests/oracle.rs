@@ -38,8 +38,8 @@ fn check(answer: &Answer, d: &Array2<f64>, s: f64, y: &Array2<f64>, v: &Array2<f
             vtt += vi[k] * t * t;
         }
         let n = d.nrows() as f64;
-        let log_likelihood = -0.5
-            * (n * (2.0 * std::f64::consts::PI).ln() + answer.log_det[i] + answer.quad[i]);
+        let log_likelihood =
+            -0.5 * (n * (2.0 * std::f64::consts::PI).ln() + answer.log_det[i] + answer.quad[i]);
         assert_close(log_likelihood, exact.log_likelihood, 1e-9, "log-likelihood");
         let slope = 0.5 * ((answer.quad[i] - vtt) - (n - vb)) / s;
         assert_close(slope, exact.slope, 1e-8, "slope");

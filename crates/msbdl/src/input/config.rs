@@ -254,7 +254,11 @@ fn spread<T: Copy>(
                     return Err(Error::UnknownModality { option, name: name.clone(), known });
                 };
                 if each[j].replace(*value).is_some() {
-                    return Err(setting(option, "given once a modality", format!("'{name}' twice")));
+                    return Err(setting(
+                        option,
+                        "given once a modality",
+                        format!("'{name}' twice"),
+                    ));
                 }
             }
             Ok(each)

@@ -167,10 +167,8 @@ impl Modality {
 
     fn energy(&self, value: impl Fn(usize, f64) -> f64) -> f64 {
         let rows = self.y.rows().into_iter().zip(&self.present).filter(|(_, seen)| **seen);
-        rows.map(|(row, _)| {
-            row.iter().enumerate().map(|(n, &x)| value(n, x).powi(2)).sum::<f64>()
-        })
-        .sum()
+        rows.map(|(row, _)| row.iter().enumerate().map(|(n, &x)| value(n, x).powi(2)).sum::<f64>())
+            .sum()
     }
 
     fn apply(&mut self, mean: Array1<f64>, scale: f64) {

@@ -9,8 +9,8 @@
 //! polish: the paper's joint EM on the selected coefficients.
 //! What each stage buys is in docs/math.md.
 
-use super::noise::{Average, update_noise};
 use super::em::keep_largest;
+use super::noise::{Average, update_noise};
 use super::run::{Outcome, Repair, Run};
 use crate::input::prior::{GammaStep, Slab};
 
@@ -135,7 +135,7 @@ impl Slab {
         let power = square / seen().count() as f64 / used;
         self.power += PART * (power - self.power);
         // Never quite certain, so that any coefficient can still change.
-        let rarest = 1.0 / (stats.count * n_gamma) as f64;
+        let rarest = 0.5 / (stats.count * n_gamma) as f64;
         self.log_odds = log_odds((used / n_gamma as f64).clamp(rarest, 0.5));
     }
 }

@@ -31,8 +31,7 @@ pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Sen
 
 fn run(data: &Data, plan: &Plan, observer: &mut dyn Observer) -> Result<Model> {
     let prior = OneToOne { n_atoms: plan.n_atoms };
-    let mut em =
-        Em::new(data, &prior, plan.posterior, plan.schedule, plan.batch_size, plan.seed);
+    let mut em = Em::new(data, &prior, plan.posterior, plan.schedule, plan.batch_size, plan.seed);
     start(&mut em, plan.seed);
     let mut run = Run::new(em, plan.max_iter, observer);
     let mut slab = Slab { log_odds: 0.0, power: 1.0 };

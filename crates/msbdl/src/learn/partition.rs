@@ -12,7 +12,7 @@ use crate::support::linalg;
 
 /// Samples that a thread handles at once: enough for the vector kernels and the products,
 /// few enough that the posteriors stay in the cache.
-const CHUNK: usize = 128;
+const CHUNK: usize = 256;
 
 /// gamma at the start times the number of atoms: the paper's gamma = 1 on its data.
 pub(crate) const START_POWER: f64 = 10.0;
@@ -48,9 +48,8 @@ impl Step<'_> {
     }
 
     fn chunk(&self, samples: &[usize], gamma: &mut [f64]) -> Stats {
-        let seen: Vec<Seen> = (0..self.dictionaries.len())
-            .map(|j| self.posterior(j, samples, gamma))
-            .collect();
+        let seen: Vec<Seen> =
+            (0..self.dictionaries.len()).map(|j| self.posterior(j, samples, gamma)).collect();
         for (row, gamma) in gamma.chunks_exact_mut(self.prior.n_gamma()).enumerate() {
             let moments: Vec<Option<Moments>> = seen.iter().map(|s| s.moments(row)).collect();
             self.prior.update(gamma, &moments, self.gamma_step);

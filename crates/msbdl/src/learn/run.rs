@@ -67,8 +67,7 @@ impl<'a> Run<'a> {
         let ask = Ask { gamma, learn: true, cross: repair.pair && several };
         let stats = self.em.e_step(ask);
         let dictionary_change = self.em.m_step(&stats, &self.frozen)?;
-        let columns_paired =
-            if ask.cross { repair_pairing(&mut self.em, &stats) } else { 0 };
+        let columns_paired = if ask.cross { repair_pairing(&mut self.em, &stats) } else { 0 };
         let atoms_cleaned = if repair.clean { clean(&mut self.em, &stats) } else { 0 };
         self.repairs += columns_paired + atoms_cleaned;
         let facts = Facts {

@@ -55,7 +55,12 @@ impl Model {
             let found = self.modality(name).ok_or_else(|| Error::UnknownModality {
                 option: "encode",
                 name: name.to_owned(),
-                known: self.modalities.iter().map(|x| x.name.as_str()).collect::<Vec<_>>().join(", "),
+                known: self
+                    .modalities
+                    .iter()
+                    .map(|x| x.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
             })?;
             Ok((found.mean.view(), found.scale))
         };

@@ -99,8 +99,8 @@ impl Model {
 
     /// Reads a model; says what is wrong with the file if it is not one.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path)
-            .map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let bytes =
+            std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         Self::from_bytes(&bytes).map_err(|problem| problem_with(path, problem))
     }
 

@@ -2,7 +2,7 @@
 //! right when few variances are alive or when there are fewer atoms than features.
 
 use super::lanes::Lanes;
-use super::panel::{Shape, eliminate, tile};
+use super::panel::{Shape, eliminate, store_tile, tile};
 use super::{Answer, Task};
 
 /// Answers `task` for the samples in `rows`; those with a similar number of atoms in use
@@ -11,11 +11,7 @@ use super::{Answer, Task};
 /// # Safety
 /// The processor has the instruction set of `V`.
 #[inline(always)]
-pub(super) unsafe fn run<V: Lanes, const T: usize>(
-    task: &Task,
-    rows: &[usize],
-    out: &mut Answer,
-) {
+pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], out: &mut Answer) {
     let mut work = Work::default();
     for group in rows.chunks(V::W) {
         work.active = group.iter().map(|&row| task.active(row).collect()).collect();
@@ -104,11 +100,7 @@ impl Work {
                     let (left, right) = (w.add(i * stride), w.add(j * stride));
                     tile::<V, T, false>(&mut acc, left, right, j * T, shape.rows);
                     let here = self.inverse.as_mut_ptr().add((i * blocks + j) * T * T * V::W);
-                    for (a, row) in acc.iter().enumerate() {
-                        for (b, x) in row.iter().enumerate() {
-                            x.store(here.add((a * T + b) * V::W));
-                        }
-                    }
+                    store_tile(&acc, here);
                 }
             }
         }

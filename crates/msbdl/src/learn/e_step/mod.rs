@@ -5,6 +5,9 @@
 //! from which mu = v t and Sigma_mm = v - v^2 b, and per sample y^T S^-1 y and log|S|,
 //! from which tr S^-1 = (N - sum v b)/s and |S^-1 y|^2 = (y^T S^-1 y - sum v t^2)/s.
 
+// Indices say which tile, lane or atom is meant; iterators would hide it.
+#![allow(clippy::needless_range_loop)]
+
 mod approximate;
 mod gram_form;
 mod lanes;
@@ -127,12 +130,7 @@ pub struct Want {
 }
 
 /// Runs the E-step of one modality: `y` rows x N, `v` rows x M, both in standard layout.
-pub fn e_step(
-    dictionary: &Prepared,
-    y: ArrayView2<f64>,
-    v: ArrayView2<f64>,
-    want: Want,
-) -> Answer {
+pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, want: Want) -> Answer {
     let (rows, m) = v.dim();
     let mut out = Answer {
         t: vec![0.0; rows * m],
@@ -216,7 +214,8 @@ impl Task<'_> {
     /// Samples for the Gram form and for the N-form, by multiplications per sample.
     fn split_by_cost(&self, rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
         let (n, m) = (self.n() as f64, self.m() as f64);
-        let n_form = n * n * m + n * n * n / 6.0 + if self.want.cov { n * m * m / 2.0 } else { 0.0 };
+        let n_form =
+            n * n * m + n * n * n / 6.0 + if self.want.cov { n * m * m / 2.0 } else { 0.0 };
         rows.into_iter().partition(|&row| {
             let k = self.active(row).count() as f64;
             // Gathering and scattering move single numbers, some ten times slower than a tile.

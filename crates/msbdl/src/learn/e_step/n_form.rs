@@ -1,39 +1,47 @@
 //! Computes posteriors through S = s I + D V D^T (N x N): right while most of v is alive.
 
 use super::lanes::Lanes;
-use super::panel::{Shape, eliminate, tile};
+use super::panel::{Shape, eliminate, load_tile, store_tile, tile};
 use super::{Answer, Task};
+
+/// Z of several groups is summed at once, as far as it fits the cache.
+const Z_BYTES: usize = 1 << 17;
 
 /// Answers `task` for the samples in `rows`, `V::W` at a time.
 ///
 /// # Safety
 /// The processor has the instruction set of `V`.
 #[inline(always)]
-pub(super) unsafe fn run<V: Lanes, const T: usize>(
-    task: &Task,
-    rows: &[usize],
-    out: &mut Answer,
-) {
+pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], out: &mut Answer) {
     let (n, m) = (task.n(), task.m());
     let shape = Shape::new::<T>(n, m + 1);
+    let deep = (Z_BYTES / (8 * n * m * V::W)).clamp(1, 8);
     let mut work = Work {
         shape,
         panel: vec![0.0; shape.len::<V, T>()],
         v: vec![0.0; m * V::W],
         scaled: vec![0.0; m * T * V::W],
         packed: pack::<T>(task, shape.rows),
+        deep,
+        z: vec![0.0; m.next_multiple_of(T) * n * deep * V::W],
         cov: vec![0.0; if out.cov.is_empty() { 0 } else { cov_len::<V, T>(m) }],
     };
-    for group in rows.chunks(V::W) {
-        // SAFETY: the buffers were sized for this shape just above.
-        unsafe {
-            work.load::<V, T>(task, group);
-            work.form_s::<V, T>(task);
-            eliminate::<V, T>(&mut work.panel, shape, false);
-            work.read_out::<V, T>(task, group, out);
-            if !work.cov.is_empty() {
-                work.add_cov::<V, T>(m);
+    for some in rows.chunks(V::W * work.deep) {
+        if some.len() < V::W * work.deep {
+            work.z.fill(0.0);
+        }
+        for (place, group) in some.chunks(V::W).enumerate() {
+            // SAFETY: the buffers were sized for this shape just above.
+            unsafe {
+                work.load::<V, T>(task, group);
+                work.form_s::<V, T>(task);
+                eliminate::<V, T>(&mut work.panel, shape, false);
+                work.read_out::<V, T>(task, group, place, out);
             }
+        }
+        if !work.cov.is_empty() {
+            // SAFETY: z has deep * n rows in every block.
+            unsafe { work.add_cov::<V, T>(n, m) };
         }
     }
     if !work.cov.is_empty() {
@@ -49,6 +57,10 @@ struct Work {
     scaled: Vec<f64>,
     /// D^T with the rows of D padded by zeros: [m][rows].
     packed: Vec<f64>,
+    /// Groups that `z` holds.
+    deep: usize,
+    /// Z = U^-T D V of some groups: [block of atoms][group][row][T][lane].
+    z: Vec<f64>,
     /// Lane-wise sums of Z^T Z, tile by tile of the upper triangle.
     cov: Vec<f64>,
 }
@@ -116,8 +128,10 @@ impl Work {
                     let mut acc = [[V::splat(0.0); T]; T];
                     for k in 0..m {
                         let d = self.packed.as_ptr().add(k * rows + qb * T);
-                        let left: [V; T] =
-                            std::array::from_fn(|i| V::load(scaled.add((k * T + i) * V::W)));
+                        let mut left = [V::splat(0.0); T];
+                        for i in 0..T {
+                            left[i] = V::load(scaled.add((k * T + i) * V::W));
+                        }
                         for j in 0..T {
                             let right = V::splat(*d.add(j));
                             for i in 0..T {
@@ -131,22 +145,19 @@ impl Work {
                         }
                     }
                     let here = self.panel.as_mut_ptr().add(qb * stride + pb * T * T * V::W);
-                    for (i, row) in acc.iter().enumerate() {
-                        for (j, x) in row.iter().enumerate() {
-                            x.store(here.add((i * T + j) * V::W));
-                        }
-                    }
+                    store_tile(&acc, here);
                 }
             }
         }
     }
 
-    /// t = D^T S^-1 y, b = diag(D^T S^-1 D), y^T S^-1 y, log|S|; leaves Z = U^-T D V behind.
+    /// t = D^T S^-1 y, b = diag(D^T S^-1 D), y^T S^-1 y, log|S|; keeps Z = U^-T D V.
     #[inline(always)]
     unsafe fn read_out<V: Lanes, const T: usize>(
         &mut self,
         task: &Task,
         group: &[usize],
+        place: usize,
         out: &mut Answer,
     ) {
         let (n, m, at) = (task.n(), task.m(), self.shape);
@@ -155,16 +166,17 @@ impl Work {
         for k in 0..m {
             // SAFETY: column k of the right-hand side and column m have `rows` rows.
             unsafe {
-                let column = self.panel.as_mut_ptr().add(at.at::<V, T>(0, at.rows + k));
+                let column = self.panel.as_ptr().add(at.at::<V, T>(0, at.rows + k));
+                let first = (k / T * self.deep + place) * n * T + k % T;
+                let z = self.z.as_mut_ptr().add(first * V::W);
                 let w = self.panel.as_ptr().add(w);
                 let v = V::load(self.v.as_ptr().add(k * V::W));
                 let (mut t, mut b) = (V::splat(0.0), V::splat(0.0));
                 for p in 0..n {
-                    let here = column.add(p * T * V::W);
-                    let x = V::load(here);
+                    let x = V::load(column.add(p * T * V::W));
                     t = t.fma(x, V::load(w.add(p * T * V::W)));
                     b = b.fma(x, x);
-                    x.mul(v).store(here);
+                    x.mul(v).store(z.add(p * T * V::W));
                 }
                 t.store(lanes.as_mut_ptr());
                 for (lane, &row) in group.iter().enumerate() {
@@ -177,34 +189,27 @@ impl Work {
             }
         }
         for (lane, &row) in group.iter().enumerate() {
-            out.quad[row] = (0..n)
-                .map(|p| self.panel[w + p * T * V::W + lane].powi(2))
-                .sum();
-            out.log_det[row] = -2.0
-                * super::sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));
+            out.quad[row] = (0..n).map(|p| self.panel[w + p * T * V::W + lane].powi(2)).sum();
+            out.log_det[row] =
+                -2.0 * super::sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));
         }
     }
 
-    /// Adds Z^T Z of this group, lane by lane.
+    /// Adds Z^T Z of these groups, lane by lane.
     #[inline(always)]
-    unsafe fn add_cov<V: Lanes, const T: usize>(&mut self, m: usize) {
-        let stride = self.shape.rows * T * V::W;
-        // SAFETY: blocks of Z have `rows` rows; `cov` has a tile for every pair.
+    unsafe fn add_cov<V: Lanes, const T: usize>(&mut self, n: usize, m: usize) {
+        let rows = n * self.deep;
+        let stride = rows * T * V::W;
+        // SAFETY: blocks of z have `rows` rows; `cov` has a tile for every pair.
         unsafe {
-            let z = self.panel.as_ptr().add(self.shape.rows / T * stride);
+            let z = self.z.as_ptr();
             let mut here = self.cov.as_mut_ptr();
             for i in 0..m.div_ceil(T) {
                 for j in i..m.div_ceil(T) {
-                    let mut acc: [[V; T]; T] = std::array::from_fn(|a| {
-                        std::array::from_fn(|b| V::load(here.add((a * T + b) * V::W)))
-                    });
+                    let mut acc = load_tile::<V, T>(here);
                     let (left, right) = (z.add(i * stride), z.add(j * stride));
-                    tile::<V, T, false>(&mut acc, left, right, 0, self.shape.rows);
-                    for (a, row) in acc.iter().enumerate() {
-                        for (b, x) in row.iter().enumerate() {
-                            x.store(here.add((a * T + b) * V::W));
-                        }
-                    }
+                    tile::<V, T, false>(&mut acc, left, right, 0, rows);
+                    store_tile(&acc, here);
                     here = here.add(T * T * V::W);
                 }
             }

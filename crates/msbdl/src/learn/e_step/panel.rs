@@ -17,10 +17,7 @@ impl Shape {
     /// Room for a square part of `n` rows and `rhs` right-hand columns.
     pub fn new<const T: usize>(n: usize, rhs: usize) -> Self {
         let rows = n.next_multiple_of(T);
-        Shape {
-            rows,
-            blocks: rows / T + rhs.div_ceil(T),
-        }
+        Shape { rows, blocks: rows / T + rhs.div_ceil(T) }
     }
 
     pub fn len<V: Lanes, const T: usize>(self) -> usize {
@@ -50,7 +47,10 @@ pub(super) unsafe fn tile<V: Lanes, const T: usize, const SUB: bool>(
         // SAFETY: row < to, within both blocks.
         unsafe {
             let (pa, pb) = (a.add(row * T * V::W), b.add(row * T * V::W));
-            let right: [V; T] = std::array::from_fn(|k| V::load(pb.add(k * V::W)));
+            let mut right = [V::splat(0.0); T];
+            for k in 0..T {
+                right[k] = V::load(pb.add(k * V::W));
+            }
             for (i, acc_row) in acc.iter_mut().enumerate() {
                 let left = V::load(pa.add(i * V::W));
                 for k in 0..T {
@@ -61,6 +61,34 @@ pub(super) unsafe fn tile<V: Lanes, const T: usize, const SUB: bool>(
                     };
                 }
             }
+        }
+    }
+}
+
+/// # Safety
+/// `p` is readable for T * T registers.
+#[inline(always)]
+pub(super) unsafe fn load_tile<V: Lanes, const T: usize>(p: *const f64) -> [[V; T]; T] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut tile = [[V::splat(0.0); T]; T];
+        for i in 0..T {
+            for k in 0..T {
+                tile[i][k] = V::load(p.add((i * T + k) * V::W));
+            }
+        }
+        tile
+    }
+}
+
+/// # Safety
+/// `p` is writable for T * T registers.
+#[inline(always)]
+pub(super) unsafe fn store_tile<V: Lanes, const T: usize>(tile: &[[V; T]; T], p: *mut f64) {
+    for i in 0..T {
+        for k in 0..T {
+            // SAFETY: as the caller vouches.
+            unsafe { tile[i][k].store(p.add((i * T + k) * V::W)) };
         }
     }
 }
@@ -91,20 +119,14 @@ pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
             for r in first..=last {
                 let diagonal = base.add(r * stride);
                 let here = column.add(r * T * T * V::W);
-                let mut acc: [[V; T]; T] = std::array::from_fn(|i| {
-                    std::array::from_fn(|k| V::load(here.add((i * T + k) * V::W)))
-                });
+                let mut acc = load_tile::<V, T>(here);
                 tile::<V, T, true>(&mut acc, diagonal, column, first * T, r * T);
                 if r == c {
                     factor(&mut acc);
                 } else {
                     solve(&mut acc, diagonal.add(r * T * T * V::W));
                 }
-                for (i, row) in acc.iter().enumerate() {
-                    for (k, x) in row.iter().enumerate() {
-                        x.store(here.add((i * T + k) * V::W));
-                    }
-                }
+                store_tile(&acc, here);
             }
         }
     }

@@ -1,0 +1,236 @@
+//! Says what can be asked for on the command line.
+//!
+//! Numbers are taken as text: [`crate::settings`] and the library check them, and name the option.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::choices::{Coefficients, Posterior, Preset, RecipeName, Schedule};
+use crate::help;
+
+/// Learns dictionaries from several kinds of measurement of the same samples at once
+///
+/// Each sample is explained as a sum of a few atoms. Every kind of measurement (modality) has
+/// its own dictionary of atoms, and all modalities of a sample use the same few. Noise levels and
+/// the number of atoms per sample are found from the data; a modality may be missing in some
+/// samples. (Multimodal sparse Bayesian dictionary learning.)
+#[derive(Parser)]
+#[command(name = "msbdl", version, after_help = help::FIRST_STEPS, verbatim_doc_comment)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Demo(Demo),
+    Fit(Fit),
+    Encode(Encode),
+    Info(Info),
+    Synth(Synth),
+    Recovery(Recovery),
+}
+
+/// Shows it all on bundled data, in less than a minute
+///
+/// Learns a model of 1,000 handwritten digits in three views, some of them hidden, codes the
+/// digits with it, and says what was found. Writes the views (fou.npy, kar.npy, zer.npy), the
+/// model (model.safetensors) and the codes (codes.npz) into a folder.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Demo {
+    /// Folder to write to; made if it is not there
+    #[arg(long, value_name = "DIR", default_value = "msbdl-demo")]
+    pub out: PathBuf,
+}
+
+/// Learns a model from files
+///
+/// Finds for every modality a dictionary of atoms and the noise, writes them to a model file, and
+/// prints a summary: the noise (standard deviation, in the units of the data), the share of the
+/// variance that is explained, the atoms in use, and how the fit ended (E-steps are passes over all
+/// samples). Ctrl-C stops it early: the model so far is written; a second Ctrl-C quits at once.
+#[derive(Args)]
+#[command(after_help = help::FIT_EXAMPLES, after_long_help = help::with_files(help::FIT_EXAMPLES), verbatim_doc_comment)]
+pub struct Fit {
+    /// A name of your choice and the file with its values; once for each modality
+    #[arg(long, value_name = "NAME=FILE", required = true)]
+    pub modality: Vec<String>,
+    /// Number of atoms: one number, or NAME=M for each modality
+    ///
+    /// At present it must be the same in all modalities.
+    #[arg(long, value_name = "M|NAME=M", required = true, allow_negative_numbers = true)]
+    pub atoms: Vec<String>,
+    /// Where to write the model; the name must end in .safetensors
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Procedure to follow
+    #[arg(long, value_enum, default_value = "auto")]
+    pub preset: Preset,
+    /// Samples that an update uses, if not those of the preset
+    #[arg(long, value_enum)]
+    pub schedule: Option<Schedule>,
+    /// Samples per block of the schedules incremental and batch [default: half of the samples]
+    #[arg(long, value_name = "L0", allow_negative_numbers = true)]
+    pub batch_size: Option<String>,
+    /// How codes are computed, if not as the preset has it
+    #[arg(long, value_enum)]
+    pub posterior: Option<Posterior>,
+    /// Noise to start from (preset paper): one number, or NAME=S for some modalities
+    ///
+    /// A standard deviation, in the units of the data.
+    /// [default: twice the root mean square of the centred data]
+    #[arg(long, value_name = "S|NAME=S", allow_negative_numbers = true, verbatim_doc_comment)]
+    pub sigma0: Vec<String>,
+    /// Noise at which annealing ends (preset paper)
+    ///
+    /// A standard deviation, in the units of the data.
+    /// [default: 0.063 times the root mean square of the centred data]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, verbatim_doc_comment)]
+    pub sigma_inf: Option<String>,
+    /// Factor on the noise per annealing step, between 0 and 1 (preset paper)
+    ///
+    /// It applies to the standard deviation. [default: the square root of 0.995]
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub alpha: Option<String>,
+    /// Iterations after which to stop in any case [default: 20000]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub max_iter: Option<String>,
+    /// Seed of the random numbers; the same seed gives the same model
+    #[arg(long, value_name = "S", default_value = "0", allow_negative_numbers = true)]
+    pub seed: String,
+    /// Threads to use; 0 is one per core; the model does not depend on it
+    #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true)]
+    pub threads: String,
+    /// Take the data as they are, without subtracting the mean of each feature
+    #[arg(long)]
+    pub no_center: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Codes samples with a model
+///
+/// Takes any of the model's modalities; the others count as missing. The archive that is written
+/// holds, with a row for each sample:
+///   gamma                 how much each atom is in use, shared by the modalities
+///   log_evidence          log-likelihood of what was given of each sample
+///   mean.NAME             codes: the expected coefficient of each atom
+///   variance.NAME         their variances
+///   reconstruction.NAME   what the codes stand for, in the units of the data
+///   ids                   the samples' ids (with --ids)
+#[derive(Args)]
+#[command(after_help = help::ENCODE_EXAMPLES, after_long_help = help::with_files(help::ENCODE_EXAMPLES), verbatim_doc_comment)]
+pub struct Encode {
+    /// Model file, as written by 'msbdl fit'
+    #[arg(long, value_name = "FILE")]
+    pub model: PathBuf,
+    /// The model's name for a modality and the file with its values; once for each modality
+    #[arg(long, value_name = "NAME=FILE", required = true)]
+    pub modality: Vec<String>,
+    /// Where to write the codes; the name must end in .npz
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What fit and encode have in common.
+#[derive(Args)]
+pub struct Common {
+    /// Match samples by the ids in the first column (csv and tsv files only)
+    #[arg(long)]
+    pub ids: bool,
+    /// Print nothing but errors (and the object of --json)
+    #[arg(long)]
+    pub quiet: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Says what is in a model
+///
+/// Prints the modalities with their noise (standard deviation, in the units of the data) and the
+/// share of their variance that is explained, the atoms in use, and how the fit ended.
+#[derive(Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:\n  msbdl info model.safetensors\n  msbdl info model.safetensors --json"
+)]
+pub struct Info {
+    /// Model file, as written by 'msbdl fit'
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Makes synthetic data with a known truth
+///
+/// Every sample is a sum of a few atoms, the same in all modalities, with its own coefficients
+/// and noise in each: the paper's recipe. Writes mod1.npy, mod2.npy, ... (a row for each sample),
+/// truth.npz (dictionary.NAME, codes.NAME, sigma2: the mean noise variances) and recipe.json into
+/// a folder that is new, empty or an earlier one of its own.
+#[derive(Args)]
+#[command(after_help = help::SYNTH_EXAMPLES, verbatim_doc_comment)]
+pub struct Synth {
+    /// Number of modalities
+    #[arg(long, value_enum)]
+    pub recipe: RecipeName,
+    /// Signal-to-noise ratio of each modality in dB [default: 30,10 or 30,20,10]
+    #[arg(long, value_name = "DB,DB,...", allow_hyphen_values = true)]
+    pub snr: Option<String>,
+    /// Number of samples
+    #[arg(long, value_name = "L", default_value = "1000", allow_negative_numbers = true)]
+    pub samples: String,
+    /// Number of features of each modality
+    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
+    pub features: String,
+    /// Number of atoms of each dictionary
+    #[arg(long, value_name = "M", default_value = "50", allow_negative_numbers = true)]
+    pub atoms: String,
+    /// Number of atoms in use per sample
+    #[arg(long, value_name = "S", default_value = "5", allow_negative_numbers = true)]
+    pub sparsity: String,
+    /// Share of the samples that lack each modality, as in .2,.4; no sample lacks two
+    #[arg(long, value_name = "P,P,...", allow_hyphen_values = true)]
+    pub missing: Option<String>,
+    /// How the coefficients of the atoms in use are drawn
+    #[arg(long, value_enum, default_value = "normal")]
+    pub coefficients: Coefficients,
+    /// Seed of the random numbers
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub seed: String,
+    /// Folder to write to; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Measures how much of a known truth a model has found
+///
+/// Prints for each modality of the model the share of the true atoms that some atom of the model
+/// matches (|cosine| above 0.99), and the noise variance beside the true one.
+#[derive(Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Example:\n  msbdl recovery --model model.safetensors --truth synth --limit"
+)]
+pub struct Recovery {
+    /// Model file, as written by 'msbdl fit'
+    #[arg(long, value_name = "FILE")]
+    pub model: PathBuf,
+    /// Folder written by 'msbdl synth'
+    #[arg(long, value_name = "DIR")]
+    pub truth: PathBuf,
+    /// Also find what could be recovered if it were known which atoms each sample uses
+    ///
+    /// Takes about as long as a fit.
+    #[arg(long)]
+    pub limit: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}

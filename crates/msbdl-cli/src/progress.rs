@@ -1,0 +1,106 @@
+//! Runs a fit that can be watched on a terminal and stopped with Ctrl-C.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use msbdl::{Config, Data, Facts, Model, Next, Observer};
+
+use crate::show::significant;
+
+/// Length of the bar; its unit has no meaning.
+const FULL: f64 = 1000.0;
+/// The shell's code for an end by Ctrl-C.
+const INTERRUPTED: i32 = 130;
+
+/// Fits; the first Ctrl-C ends the fit early, the second ends the program.
+pub fn fit(data: &Data, config: &Config, quiet: bool) -> msbdl::Result<(Model, Duration)> {
+    let mut watch = Watch {
+        stop: stop_on_interrupt(quiet),
+        bar: (!quiet && stderr().is_terminal()).then(bar),
+        scales: data.modalities().iter().map(|modality| modality.scale()).collect(),
+        start: Instant::now(),
+    };
+    let model = msbdl::fit(data, config, &mut watch);
+    if let Some(bar) = &watch.bar {
+        bar.finish_and_clear();
+    }
+    Ok((model?, watch.start.elapsed()))
+}
+
+struct Watch {
+    stop: Arc<AtomicBool>,
+    bar: Option<ProgressBar>,
+    /// The user's units in the library's, by modality.
+    scales: Vec<f64>,
+    start: Instant,
+}
+
+impl Observer for Watch {
+    fn see(&mut self, facts: &Facts) -> Next {
+        if let Some(bar) = &self.bar {
+            let share = facts.progress.clamp(0.0, 1.0);
+            bar.set_position((share * FULL) as u64);
+            bar.set_message(self.message(facts, share));
+        }
+        match self.stop.load(Ordering::Relaxed) {
+            true => Next::Stop,
+            false => Next::Continue,
+        }
+    }
+}
+
+impl Watch {
+    fn message(&self, facts: &Facts, share: f64) -> String {
+        let elapsed = self.start.elapsed().as_secs_f64();
+        // The first iterations say little about the rest.
+        let left = match share > 0.01 {
+            true => duration(elapsed * (1.0 - share) / share),
+            false => "?".to_owned(),
+        };
+        let noise = facts.sigma.iter().zip(&self.scales).map(|(sigma, scale)| sigma * scale);
+        let noise: Vec<_> = noise.map(significant).collect();
+        format!(
+            "{left} left, {}, iteration {}, noise {}",
+            facts.stage,
+            facts.iteration,
+            noise.join(" ")
+        )
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(FULL as u64);
+    if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {percent:>3} %  {wide_msg}") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
+}
+
+/// Seconds in words that are short enough for a progress line.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.ceil() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+fn stop_on_interrupt(quiet: bool) -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    let set = ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+        if !quiet {
+            eprintln!("\nmsbdl: stopping after this iteration; Ctrl-C again quits at once");
+        }
+    });
+    // Without the handler Ctrl-C ends the program, which is no reason not to run.
+    drop(set);
+    stop
+}

@@ -1,0 +1,102 @@
+//! Measures how much of a known truth a model has found.
+
+use msbdl::{Model, recovery};
+use serde::Serialize;
+
+use crate::args::Recovery;
+use crate::encode::load;
+use crate::fail::{Fail, Result};
+use crate::show;
+use crate::truth::{self, Known};
+
+/// The JSON output; its names stay.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    truth: String,
+    modalities: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    name: String,
+    /// Share of the true atoms that were found.
+    recovery: f64,
+    /// The same if the supports were known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<f64>,
+    sigma2_found: f64,
+    sigma2_true: f64,
+}
+
+pub fn run(args: &Recovery) -> Result<()> {
+    let model = load(&args.model)?;
+    let known = truth::load(&args.truth)?;
+    let mut report = Report {
+        model: args.model.display().to_string(),
+        truth: args.truth.display().to_string(),
+        modalities: compare(&model, &known, args)?,
+    };
+    if args.limit {
+        let limits = recovery::limit(&truth::load_present(&args.truth)?).map_err(Fail::run)?;
+        for part in &mut report.modalities {
+            let index = known.iter().position(|known| known.name == part.name);
+            part.limit = index.and_then(|index| limits.get(index).copied());
+        }
+    }
+    match args.json {
+        true => show::json(&report),
+        false => show::print(&report.text()),
+    }
+}
+
+fn compare(model: &Model, known: &[Known], args: &Recovery) -> Result<Vec<Part>> {
+    let path = args.model.display();
+    let parts = model.modalities.iter().map(|found| {
+        let name = &found.name;
+        let Some(known) = known.iter().find(|known| known.name == *name) else {
+            let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+            return Err(Fail::input(format!(
+                "{path}: modality '{name}' is not in the truth, which has {}",
+                names.join(", ")
+            )));
+        };
+        let (n_found, n_known) = (found.dictionary.nrows(), known.dictionary.nrows());
+        if n_found != n_known {
+            return Err(Fail::input(format!(
+                "{path}: modality '{name}' has {n_found} features, but the truth has {n_known}"
+            )));
+        }
+        Ok(Part {
+            name: name.clone(),
+            recovery: recovery::recovery(known.dictionary.view(), found.dictionary.view()),
+            limit: None,
+            sigma2_found: found.sigma2,
+            sigma2_true: known.sigma2,
+        })
+    });
+    parts.collect()
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let limited = self.modalities.iter().any(|part| part.limit.is_some());
+        let mut head = vec!["modality", "recovered", "sigma^2 found", "sigma^2 true"];
+        if limited {
+            head.insert(2, "limit");
+        }
+        let rows = self.modalities.iter().map(|part| {
+            let mut row = vec![
+                part.name.clone(),
+                show::percent(part.recovery),
+                show::significant(part.sigma2_found),
+                show::significant(part.sigma2_true),
+            ];
+            if limited {
+                row.insert(2, part.limit.map_or("-".to_owned(), show::percent));
+            }
+            row
+        });
+        show::table(&head, rows)
+    }
+}

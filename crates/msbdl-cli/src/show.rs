@@ -1,0 +1,179 @@
+//! Prints what is in a model, as text or as JSON.
+
+use std::io::{self, Write, stdout};
+use std::path::Path;
+use std::time::Duration;
+
+use msbdl::{Model, StopReason};
+use serde::Serialize;
+
+use crate::choices;
+use crate::fail::{Fail, Result};
+
+/// A model in a few numbers. The names are those of the JSON output: they stay.
+#[derive(Serialize)]
+pub struct Report {
+    model: String,
+    preset: String,
+    seed: u64,
+    n_samples: usize,
+    n_atoms: usize,
+    /// Atoms that at least one training sample uses.
+    atoms_used: usize,
+    atoms_per_sample: f64,
+    converged: bool,
+    stop_reason: StopReason,
+    iterations: usize,
+    /// Passes over all samples.
+    e_steps: f64,
+    /// How long the fit took; models do not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    modalities: Vec<ModalityReport>,
+}
+
+#[derive(Serialize)]
+struct ModalityReport {
+    name: String,
+    n_features: usize,
+    /// Training samples that have it.
+    n_samples: usize,
+    /// Noise standard deviation, in the units of the data.
+    sigma: f64,
+    variance_explained: f64,
+}
+
+impl Report {
+    pub fn new(model: &Model, path: &Path, took: Option<Duration>) -> Self {
+        let last = model.history.last();
+        let summary = &model.summary;
+        let modalities = model.modalities.iter().map(|modality| {
+            let seen = summary.modalities.iter().find(|seen| seen.name == modality.name);
+            ModalityReport {
+                name: modality.name.clone(),
+                n_features: modality.dictionary.nrows(),
+                n_samples: seen.map_or(0, |seen| seen.n_samples),
+                sigma: modality.sigma2.sqrt(),
+                variance_explained: seen.map_or(f64::NAN, |seen| seen.variance_explained),
+            }
+        });
+        Report {
+            model: path.display().to_string(),
+            preset: choices::name(choices::Preset::from(model.preset)),
+            seed: model.seed,
+            n_samples: summary.n_samples,
+            n_atoms: model.n_atoms(),
+            atoms_used: summary.atoms_used(),
+            atoms_per_sample: summary.atoms_per_sample,
+            converged: model.converged(),
+            stop_reason: model.stop_reason,
+            iterations: last.map_or(0, |facts| facts.iteration),
+            e_steps: last.map_or(0.0, |facts| facts.e_steps),
+            seconds: took.map(|took| took.as_secs_f64()),
+            modalities: modalities.collect(),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let head = ["modality", "features", "samples", "noise sigma", "variance explained"];
+        let rows = self.modalities.iter().map(|modality| {
+            vec![
+                modality.name.clone(),
+                modality.n_features.to_string(),
+                modality.n_samples.to_string(),
+                significant(modality.sigma),
+                percent(modality.variance_explained),
+            ]
+        });
+        let took = self.seconds.map_or(String::new(), |seconds| format!(", {seconds:.1} s"));
+        format!(
+            "{table}\n\
+             samples  {n_samples}\n\
+             atoms    {n_atoms}, {used} of them in use; {per_sample:.1} per sample on average\n\
+             fit      {stop}\n\
+             \x20        iterations {iterations}, E-steps {e_steps:.0}{took} \
+             (preset {preset}, seed {seed})\n\
+             model    {model}\n",
+            table = table(&head, rows),
+            n_samples = self.n_samples,
+            n_atoms = self.n_atoms,
+            used = self.atoms_used,
+            per_sample = self.atoms_per_sample,
+            stop = stop(self.stop_reason),
+            iterations = self.iterations,
+            e_steps = self.e_steps,
+            preset = self.preset,
+            seed = self.seed,
+            model = self.model,
+        )
+    }
+}
+
+fn stop(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Converged => "converged: the noise of every modality has settled",
+        StopReason::MaxIterations => {
+            "max-iterations: ended before the noise of every modality had settled"
+        }
+        StopReason::Interrupted => "interrupted: the model is what was learnt so far",
+    }
+}
+
+/// Lines up columns: the first to the left, numbers to the right.
+pub fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let head = head.iter().map(|&title| title.to_owned()).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let mut text = String::new();
+    for line in &lines {
+        for (column, cell) in line.iter().enumerate() {
+            let width = width(column);
+            match column {
+                0 => text.push_str(&format!("{cell:width$}")),
+                _ => text.push_str(&format!("  {cell:>width$}")),
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Four significant digits.
+pub fn significant(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return x.to_string();
+    }
+    let magnitude = x.abs().log10().floor();
+    match (-4.0..6.0).contains(&magnitude) {
+        true => format!("{x:.*}", (3.0 - magnitude).max(0.0) as usize),
+        false => format!("{x:.3e}"),
+    }
+}
+
+pub fn percent(share: f64) -> String {
+    match share.is_finite() {
+        // Adding nought makes -0.0 read as 0.0.
+        true => format!("{:.1} %", (1000.0 * share).round() / 10.0 + 0.0),
+        false => "-".to_owned(),
+    }
+}
+
+pub fn json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(Fail::run)?;
+    print(&format!("{text}\n"))
+}
+
+/// Prints to stdout; a reader that has seen enough is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Fail::run(format!("stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
