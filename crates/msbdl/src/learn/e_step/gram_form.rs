@@ -30,7 +30,7 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
         unsafe {
             let shape = Shape::new::<T>(k, k.next_multiple_of(T) + 1);
             work.form_k::<V, T>(task, group, shape);
-            eliminate::<V, T>(&mut work.panel, shape, true);
+            eliminate::<V, T>(&mut work.panel, &work.rhs, shape, true);
             work.invert::<V, T>(shape);
             work.read_out::<V, T>(task, group, out, shape);
         }
@@ -43,6 +43,8 @@ struct Work {
     /// sqrt(v) of the active atoms: [k][lane].
     root: Vec<f64>,
     panel: Vec<f64>,
+    /// [I | V^1/2 D^T y]
+    rhs: Vec<f64>,
     /// K^-1, upper tiles: [tile row][tile column][T][T][lane].
     inverse: Vec<f64>,
 }
@@ -58,13 +60,14 @@ impl Work {
     ) {
         self.panel.clear();
         self.panel.resize(shape.len::<V, T>(), 0.0);
+        self.rhs.clear();
+        self.rhs.resize(shape.rhs_len::<V, T>(), 0.0);
         self.root.clear();
         self.root.resize(shape.rows * V::W, 0.0);
         for p in 0..shape.rows {
-            for column in [p, shape.rows + p] {
-                let here = shape.at::<V, T>(p, column);
-                self.panel[here..here + V::W].fill(1.0);
-            }
+            let here = shape.at::<V, T>(p, p);
+            self.panel[here..here + V::W].fill(1.0);
+            self.rhs[here..here + V::W].fill(1.0);
         }
         for (lane, (&row, active)) in group.iter().zip(&self.active).enumerate() {
             let v = task.v_row(row);
@@ -78,7 +81,7 @@ impl Work {
                     self.panel[shape.at::<V, T>(p, q) + lane] +=
                         self.root[p * V::W + lane] * scale * gram[other];
                 }
-                self.panel[shape.at::<V, T>(q, 2 * shape.rows) + lane] =
+                self.rhs[shape.at::<V, T>(q, shape.rows) + lane] =
                     self.root[q * V::W + lane] * task.projection_row(row)[atom];
             }
         }

@@ -19,6 +19,7 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
     let mut work = Work {
         shape,
         panel: vec![0.0; shape.len::<V, T>()],
+        rhs: spread::<V, T>(task, shape),
         v: vec![0.0; m * V::W],
         scaled: vec![0.0; m * T * V::W],
         packed: pack::<T>(task, shape.rows),
@@ -35,7 +36,7 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
             unsafe {
                 work.load::<V, T>(task, group);
                 work.form_s::<V, T>(task);
-                eliminate::<V, T>(&mut work.panel, shape, false);
+                eliminate::<V, T>(&mut work.panel, &work.rhs, shape, false);
                 work.read_out::<V, T>(task, group, place, out);
             }
         }
@@ -52,6 +53,8 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
 struct Work {
     shape: Shape,
     panel: Vec<f64>,
+    /// [D | y], D the same in all lanes.
+    rhs: Vec<f64>,
     v: Vec<f64>,
     /// v[m] d[p][m] for one block of rows p.
     scaled: Vec<f64>,
@@ -75,35 +78,39 @@ fn pack<const T: usize>(task: &Task, rows: usize) -> Vec<f64> {
     packed
 }
 
+/// [D | 0] in the layout of the right-hand blocks.
+fn spread<V: Lanes, const T: usize>(task: &Task, shape: Shape) -> Vec<f64> {
+    let mut rhs = vec![0.0; shape.rhs_len::<V, T>()];
+    for ((p, k), &x) in task.d.indexed_iter() {
+        let here = shape.at::<V, T>(p, k);
+        rhs[here..here + V::W].fill(x);
+    }
+    rhs
+}
+
 fn cov_len<V: Lanes, const T: usize>(m: usize) -> usize {
     let blocks = m.div_ceil(T);
     blocks * (blocks + 1) / 2 * T * T * V::W
 }
 
 impl Work {
-    /// Puts the variances into `v` and [D | y] into the right-hand side.
+    /// Puts the variances into `v` and y beside D on the right-hand side.
     #[inline(always)]
-    unsafe fn load<V: Lanes, const T: usize>(&mut self, task: &Task, group: &[usize]) {
-        let (n, m, at) = (task.n(), task.m(), self.shape);
-        self.v.fill(0.0);
-        for (lane, &row) in group.iter().enumerate() {
-            for (k, &x) in task.v_row(row).iter().enumerate() {
-                self.v[k * V::W + lane] = x;
+    fn load<V: Lanes, const T: usize>(&mut self, task: &Task, group: &[usize]) {
+        let (n, m) = (task.n(), task.m());
+        if group.len() < V::W {
+            self.v.fill(0.0);
+            for p in 0..n {
+                let here = self.shape.at::<V, T>(p, m);
+                self.rhs[here..here + V::W].fill(0.0);
             }
         }
-        let square = at.rows;
-        for p in 0..n {
-            for k in 0..m {
-                let here = at.at::<V, T>(p, square + k);
-                // SAFETY: `at` stays inside the panel; W values are there.
-                unsafe {
-                    V::splat(self.packed[k * at.rows + p]).store(self.panel[here..].as_mut_ptr())
-                };
+        for (lane, &row) in group.iter().enumerate() {
+            for (v, &x) in self.v.chunks_exact_mut(V::W).zip(task.v_row(row)) {
+                v[lane] = x;
             }
-            let here = at.at::<V, T>(p, square + m);
-            self.panel[here..here + V::W].fill(0.0);
-            for (lane, &row) in group.iter().enumerate() {
-                self.panel[here + lane] = task.y_row(row)[p];
+            for (p, &x) in task.y_row(row).iter().enumerate() {
+                self.rhs[self.shape.at::<V, T>(p, m) + lane] = x;
             }
         }
     }
@@ -162,29 +169,38 @@ impl Work {
     ) {
         let (n, m, at) = (task.n(), task.m(), self.shape);
         let w = at.at::<V, T>(0, at.rows + m);
-        let mut lanes = [0.0; 16];
-        for k in 0..m {
-            // SAFETY: column k of the right-hand side and column m have `rows` rows.
+        for block in 0..m.div_ceil(T) {
+            let (mut t, mut b) = ([[0.0; 16]; T], [[0.0; 16]; T]);
+            // SAFETY: this block of the right-hand side and column m have `rows` rows; z has
+            // n rows for every group and as many blocks.
             unsafe {
-                let column = self.panel.as_ptr().add(at.at::<V, T>(0, at.rows + k));
-                let first = (k / T * self.deep + place) * n * T + k % T;
-                let z = self.z.as_mut_ptr().add(first * V::W);
+                let x = self.panel.as_ptr().add(at.at::<V, T>(0, at.rows + block * T));
                 let w = self.panel.as_ptr().add(w);
-                let v = V::load(self.v.as_ptr().add(k * V::W));
-                let (mut t, mut b) = (V::splat(0.0), V::splat(0.0));
+                let z = self.z.as_mut_ptr().add((block * self.deep + place) * n * T * V::W);
+                let (mut sum_t, mut sum_b) = ([V::splat(0.0); T], [V::splat(0.0); T]);
+                let mut v = [V::splat(0.0); T];
+                for i in 0..T.min(m - block * T) {
+                    v[i] = V::load(self.v.as_ptr().add((block * T + i) * V::W));
+                }
                 for p in 0..n {
-                    let x = V::load(column.add(p * T * V::W));
-                    t = t.fma(x, V::load(w.add(p * T * V::W)));
-                    b = b.fma(x, x);
-                    x.mul(v).store(z.add(p * T * V::W));
+                    let w = V::load(w.add(p * T * V::W));
+                    for i in 0..T {
+                        let here = (p * T + i) * V::W;
+                        let x = V::load(x.add(here));
+                        sum_t[i] = sum_t[i].fma(x, w);
+                        sum_b[i] = sum_b[i].fma(x, x);
+                        x.mul(v[i]).store(z.add(here));
+                    }
                 }
-                t.store(lanes.as_mut_ptr());
-                for (lane, &row) in group.iter().enumerate() {
-                    out.t[row * m + k] = lanes[lane];
+                for i in 0..T {
+                    sum_t[i].store(t[i].as_mut_ptr());
+                    sum_b[i].store(b[i].as_mut_ptr());
                 }
-                b.store(lanes.as_mut_ptr());
+            }
+            for i in 0..T.min(m - block * T) {
                 for (lane, &row) in group.iter().enumerate() {
-                    out.b[row * m + k] = lanes[lane];
+                    out.t[row * m + block * T + i] = t[i][lane];
+                    out.b[row * m + block * T + i] = b[i][lane];
                 }
             }
         }

@@ -24,6 +24,11 @@ impl Shape {
         self.blocks * self.rows * T * V::W
     }
 
+    /// Values in the right-hand blocks.
+    pub fn rhs_len<V: Lanes, const T: usize>(self) -> usize {
+        (self.blocks - self.rows / T) * self.rows * T * V::W
+    }
+
     /// Offset of element (row, column); columns count from the first of the square part.
     #[inline(always)]
     pub fn at<V: Lanes, const T: usize>(self, row: usize, column: usize) -> usize {
@@ -95,19 +100,23 @@ pub(super) unsafe fn store_tile<V: Lanes, const T: usize>(tile: &[[V; T]; T], p:
 
 /// Turns [S | X] into [U | U^-T X] with U^T U = S; the diagonal of U is stored inverted.
 ///
-/// Only the upper part of S is read. With `identity`, X begins with a unit matrix as large
-/// as S, and the zeros of its solution are skipped.
+/// Only the upper part of S is read; X is read from `rhs`, which is laid out like the panel's
+/// right-hand blocks. With `identity`, X begins with a unit matrix as large as S, and the zeros
+/// of its solution are skipped.
 ///
 /// # Safety
-/// `panel` holds `shape.len()` values, S is positive definite in every lane.
+/// `panel` holds `shape.len()` values, `rhs` those of its right-hand blocks; S is positive
+/// definite in every lane.
 #[inline(always)]
 pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
     panel: &mut [f64],
+    rhs: &[f64],
     shape: Shape,
     identity: bool,
 ) {
     let (square, stride) = (shape.rows / T, shape.rows * T * V::W);
     debug_assert_eq!(panel.len(), shape.len::<V, T>());
+    debug_assert_eq!(rhs.len(), shape.rhs_len::<V, T>());
     let base = panel.as_mut_ptr();
     for c in 0..shape.blocks {
         // SAFETY: every offset is below shape.len(): block < blocks, row < rows.
@@ -119,7 +128,11 @@ pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
             for r in first..=last {
                 let diagonal = base.add(r * stride);
                 let here = column.add(r * T * T * V::W);
-                let mut acc = load_tile::<V, T>(here);
+                let mut acc = if c < square {
+                    load_tile::<V, T>(here)
+                } else {
+                    load_tile::<V, T>(rhs.as_ptr().add((c - square) * stride + r * T * T * V::W))
+                };
                 tile::<V, T, true>(&mut acc, diagonal, column, first * T, r * T);
                 if r == c {
                     factor(&mut acc);
