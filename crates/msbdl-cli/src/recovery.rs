@@ -38,7 +38,7 @@ pub fn run(args: &Recovery) -> Result<()> {
         modalities: compare(&model, &known, args)?,
     };
     if args.limit {
-        let limits = recovery::limit(&truth::load_present(&args.truth)?).map_err(Fail::run)?;
+        let limits = recovery::limit(&truth::load_all(&args.truth)?).map_err(Fail::run)?;
         for part in &mut report.modalities {
             let index = known.iter().position(|known| known.name == part.name);
             part.limit = index.and_then(|index| limits.get(index).copied());

@@ -112,9 +112,10 @@ impl Report {
 fn stop(reason: StopReason) -> &'static str {
     match reason {
         StopReason::Converged => "converged: the noise of every modality has settled",
-        StopReason::MaxIterations => {
-            "max-iterations: ended before the noise of every modality had settled"
+        StopReason::NotSettled => {
+            "not-settled: all rounds were used, but the noise of some modality was still changing"
         }
+        StopReason::MaxIterations => "max-iterations: ended before the procedure was complete",
         StopReason::Interrupted => "interrupted: the model is what was learnt so far",
     }
 }

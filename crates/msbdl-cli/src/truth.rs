@@ -6,7 +6,7 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use msbdl::synth::Truth;
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2};
 use npyz::npz::NpzArchive;
 use serde::Serialize;
 
@@ -107,8 +107,8 @@ pub fn load(folder: &Path) -> Result<Vec<Known>> {
     known.collect()
 }
 
-/// Reads everything; of each modality only the samples that have it, for the others say nothing.
-pub fn load_present(folder: &Path) -> Result<Truth> {
+/// Reads everything.
+pub fn load_all(folder: &Path) -> Result<Truth> {
     let known = load(folder)?;
     let mut truth =
         Truth { data: Vec::new(), dictionaries: Vec::new(), codes: Vec::new(), sigma2: Vec::new() };
@@ -120,13 +120,6 @@ pub fn load_present(folder: &Path) -> Result<Truth> {
         truth.sigma2.push(sigma2);
     }
     agree(folder, &truth)?;
-    for (data, codes) in truth.data.iter_mut().zip(&mut truth.codes) {
-        let rows = data.rows().into_iter().enumerate();
-        let present = rows.filter(|(_, row)| !row.iter().all(|x| x.is_nan()));
-        let present: Vec<usize> = present.map(|(index, _)| index).collect();
-        *data = data.select(Axis(0), &present);
-        *codes = codes.select(Axis(0), &present);
-    }
     Ok(truth)
 }
 

@@ -64,6 +64,11 @@ fn data() {
             "modality 'a' is the same in every sample: there is nothing to learn from",
         ),
         (
+            vec![("a", good() * 1e200)],
+            "modality 'a' has values around 5e200: their squares cannot be represented; \
+             change its unit",
+        ),
+        (
             vec![("a", without_rows(&[0, 2])), ("b", without_rows(&[1, 2]))],
             "row 2: every modality is missing",
         ),
@@ -94,6 +99,7 @@ fn settings() {
             change(config);
         })
     };
+    let huge = format!("sigma0 must be comparable with modality 'a', not {}", 1e200);
     let cases: Vec<(Change, &str)> = vec![
         (Box::new(|c| c.n_atoms = PerModality::Same(0)), "atoms must be at least 1, not 0"),
         (
@@ -140,6 +146,10 @@ fn settings() {
         (
             paper(|c| c.sigma0 = Some(by_name(&[("x", 1.0)]))),
             "sigma0: unknown modality 'x'; the modalities are a, b",
+        ),
+        (
+            paper(|c| c.sigma0 = Some(PerModality::Same(1e200))),
+            &huge,
         ),
         (Box::new(|c| c.max_iter = Some(0)), "max-iter must be at least 1, not 0"),
     ];

@@ -103,7 +103,7 @@ impl Config {
             batch_size,
             posterior: self.posterior.unwrap_or(posterior),
             anneal: self.anneal(data)?,
-            max_iter: self.max_iter.unwrap_or(MAX_ITER),
+            max_iter: self.max_iter.unwrap_or(MAX_PASSES * data.n_samples().div_ceil(batch_size)),
             seed: self.seed,
             threads: self.threads,
         })
@@ -176,6 +176,13 @@ impl Config {
         if let Some(x) = sigma0.iter().flatten().find(|x| !(x.is_finite() && **x > 0.0)) {
             return Err(setting("sigma0", "positive", x));
         }
+        for (modality, sigma) in data.modalities().iter().zip(&sigma0) {
+            let ratio = sigma.or(self.sigma_inf).unwrap_or(modality.scale()) / modality.scale();
+            if !(1e-12..1e12).contains(&ratio) {
+                let expected = format!("comparable with modality '{}'", modality.name());
+                return Err(setting("sigma0", &expected, ratio * modality.scale()));
+            }
+        }
         let start = data.modalities().iter().zip(sigma0).map(|(modality, given)| match given {
             Some(sigma) => (sigma / modality.scale()).powi(2),
             None => START / modality.n_features() as f64,
@@ -189,8 +196,8 @@ impl Config {
     }
 }
 
-/// Iterations after which every procedure ends.
-const MAX_ITER: usize = 20_000;
+/// Passes over the samples after which every procedure ends; the paper's needs a few thousand.
+const MAX_PASSES: usize = 20_000;
 /// The paper's sigma_1^0 = 1 on its data, as a multiple of the mean energy per value.
 const START: f64 = 4.0;
 /// The paper's sigma^inf = sqrt(1e-3) on its data, likewise.

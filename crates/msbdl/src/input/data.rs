@@ -156,12 +156,14 @@ impl Modality {
         if spread.sqrt() < 1e-12 && (center || count > 1) {
             return Err(Error::Constant { name: name(), what: "the same" });
         }
-        if center {
-            self.apply(mean * largest, spread.sqrt() * largest);
-        } else {
-            let size = self.energy(|_, x| x / largest) / count as f64;
-            self.apply(Array1::zeros(self.y.ncols()), size.sqrt() * largest);
+        let size = self.energy(|_, x| x / largest) / count as f64;
+        let scale = largest * if center { spread } else { size }.sqrt();
+        // The noise variance, many orders below the scale's square, must be a number too.
+        if !(1e-120..1e120).contains(&scale) {
+            return Err(Error::Magnitude { name: name(), size: largest });
         }
+        let mean = if center { mean * largest } else { Array1::zeros(self.y.ncols()) };
+        self.apply(mean, scale);
         Ok(())
     }
 

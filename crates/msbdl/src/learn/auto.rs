@@ -20,6 +20,9 @@ const ANNEAL: (usize, f64) = (150, 0.967);
 const SELECT: usize = 20;
 /// Multiples of the noise that tempering starts from, in turn.
 const TEMPER: [f64; 3] = [50.0, 20.0, 20.0];
+/// The same where there is a single modality. Two atoms that are mixed up with each other show
+/// in nothing that could be tested, so every round is needed.
+const TEMPER_ALONE: [f64; 3] = [50.0, 50.0, 50.0];
 /// Factor on that multiple per pass.
 const COOLING: f64 = 0.97;
 const POLISH: usize = 10;
@@ -45,13 +48,14 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab) -> Outcome<bool> {
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
     select(run, slab)?;
     let mut settled = false;
-    for multiple in TEMPER {
+    for multiple in rounds(run) {
         let (before, repairs) = (run.em.s.clone(), run.repairs);
         temper(run, slab, multiple)?;
-        select(run, slab)?;
+        let active = select(run, slab)?;
         let mut moves = run.em.s.iter().zip(&before).map(|(s, before)| (s / before).ln().abs());
-        settled = moves.all(|change| change < SETTLED);
-        if settled && run.repairs == repairs {
+        settled = active > 0.0 && moves.all(|change| change < SETTLED);
+        let alone = run.em.d.len() == 1;
+        if settled && !alone && run.repairs == repairs {
             break;
         }
     }
@@ -59,10 +63,16 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab) -> Outcome<bool> {
     Ok(settled)
 }
 
-/// Passes of a run that needs every round.
-fn passes() -> f64 {
-    let temper: usize = TEMPER.iter().map(|&multiple| temper_passes(multiple) + SELECT).sum();
-    (ANNEAL.0 + SELECT + temper + POLISH) as f64
+fn rounds(run: &Run) -> [f64; 3] {
+    if run.em.d.len() == 1 { TEMPER_ALONE } else { TEMPER }
+}
+
+/// The share of a run that is done, if it needs every round.
+fn progress(run: &Run) -> f64 {
+    let temper: usize = rounds(run).iter().map(|&x| temper_passes(x) + SELECT).sum();
+    // Looking at residuals for new atoms adds a few per cent.
+    let passes = (ANNEAL.0 + SELECT + temper + POLISH) as f64 * 1.05;
+    (run.em.e_steps / passes).min(1.0)
 }
 
 fn temper_passes(multiple: f64) -> usize {
@@ -88,7 +98,7 @@ fn anneal(run: &mut Run) -> Outcome<()> {
     let blocks = run.em.n_blocks();
     let factor = ANNEAL.1.powf(1.0 / blocks as f64);
     for t in 0..ANNEAL.0 * blocks {
-        run.progress = run.em.e_steps / passes();
+        run.progress = progress(run);
         let pair = due(t, blocks, REPAIR_EVERY.0);
         let gamma = GammaStep::Em { floor: floor(run) };
         let stats = run.iterate("anneal", gamma, Repair { pair, clean: false })?;
@@ -107,18 +117,21 @@ fn due(t: usize, blocks: usize, every: usize) -> bool {
     (t + 1).is_multiple_of(every * blocks)
 }
 
-fn select(run: &mut Run, slab: &mut Slab) -> Outcome<()> {
+/// Returns the number of coefficients that are on at the end.
+fn select(run: &mut Run, slab: &mut Slab) -> Outcome<f64> {
+    let mut active = 0.0;
     keep_largest(&mut run.em, slab.power);
     let blocks = run.em.n_blocks();
     for t in 0..SELECT * blocks {
-        run.progress = run.em.e_steps / passes();
+        run.progress = progress(run);
         let repair = due(t, blocks, REPAIR_EVERY.1);
         let repair = Repair { pair: repair, clean: repair };
         let stats = run.iterate("select", GammaStep::Toggle(*slab), repair)?;
         update_noise(&mut run.em, &stats, Average::Robust);
         slab.update(&stats, run.em.prior.n_gamma());
+        active = stats.active;
     }
-    Ok(())
+    Ok(active)
 }
 
 impl Slab {
@@ -146,7 +159,7 @@ fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
     let energy: Vec<f64> = (0..noise.len()).map(|j| run.em.energy(j)).collect();
     let (blocks, passes_here) = (run.em.n_blocks(), temper_passes(multiple));
     for t in 0..passes_here * blocks {
-        run.progress = run.em.e_steps / passes();
+        run.progress = progress(run);
         let pass = t as f64 / blocks as f64;
         let multiple = (multiple * COOLING.powf(pass)).max(1.0);
         for ((s, noise), energy) in run.em.s.iter_mut().zip(&noise).zip(&energy) {
@@ -164,7 +177,7 @@ fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
 
 fn polish(run: &mut Run) -> Outcome<()> {
     for _ in 0..POLISH * run.em.n_blocks() {
-        run.progress = run.em.e_steps / passes();
+        run.progress = progress(run);
         let gamma = GammaStep::Em { floor: 0.1 * floor(run) };
         let stats = run.iterate("polish", gamma, Repair::default())?;
         update_noise(&mut run.em, &stats, Average::Mean);

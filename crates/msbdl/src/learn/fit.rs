@@ -41,7 +41,7 @@ fn run(data: &Data, plan: &Plan, observer: &mut dyn Observer) -> Result<Model> {
     };
     let stop_reason = match outcome {
         Ok(true) => StopReason::Converged,
-        Ok(false) => StopReason::MaxIterations,
+        Ok(false) => StopReason::NotSettled,
         Err(Halt::Stopped(reason)) => reason,
         Err(Halt::Failed(error)) => return Err(error),
     };

@@ -22,7 +22,11 @@ pub(crate) fn update_dictionary(
     normalise: bool,
 ) -> Result<f64> {
     let (n, m) = d.dim();
-    let stay = STAY * (stats.c.diag().sum() / m as f64).max(f64::MIN_POSITIVE);
+    let stay = STAY * stats.c.diag().sum() / m as f64;
+    if stay == 0.0 {
+        // No sample uses any atom: there is nothing to say about the dictionary.
+        return Ok(0.0);
+    }
     let size = if offset.is_some() { m + 1 } else { m };
     let mut c = Array2::zeros((size, size));
     c.slice_mut(s![..m, ..m]).assign(&stats.c);
@@ -39,7 +43,7 @@ pub(crate) fn update_dictionary(
         .filter(|new| new.iter().all(|x| x.is_finite()))
         .ok_or_else(|| Error::Numerical("the dictionary update is singular".into()))?;
     if let Some(offset) = offset {
-        *offset += &new.column(m);
+        offset.assign(&new.column(m));
     }
     let mut new = new.slice(s![.., ..m]).to_owned();
     if normalise {

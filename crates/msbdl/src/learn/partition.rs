@@ -173,6 +173,11 @@ impl<'a> Seen<'a> {
             stats.b = linalg::product(self.y.t(), self.mu.view());
             stats.mu = self.mu.sum_axis(Axis(0));
             stats.y = self.y.sum_axis(Axis(0));
+            // Sums are kept while the offset moves on, so they must not depend on it.
+            for (n, &offset) in self.dictionary.offset().iter().enumerate() {
+                stats.y[n] += offset * stats.count as f64;
+                stats.b.row_mut(n).scaled_add(offset, &stats.mu);
+            }
         }
         for place in 0..stats.count {
             let (residual, free) = self.residual_and_free(place);

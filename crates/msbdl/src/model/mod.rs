@@ -18,6 +18,8 @@ use summary::Summary;
 pub enum StopReason {
     /// The noise of every modality has settled.
     Converged,
+    /// The procedure ran to its end, but the noise of some modality was still changing.
+    NotSettled,
     /// The largest number of iterations was reached first.
     MaxIterations,
     /// The observer asked for it.

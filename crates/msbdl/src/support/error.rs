@@ -24,6 +24,11 @@ pub enum Error {
     AllMissing { name: String },
     #[error("modality '{name}' is {what} in every sample: there is nothing to learn from")]
     Constant { name: String, what: &'static str },
+    #[error(
+        "modality '{name}' has values around {size:.0e}: their squares cannot be represented; \
+         change its unit"
+    )]
+    Magnitude { name: String, size: f64 },
     #[error("row {row}: every modality is missing")]
     NothingObserved { row: usize },
     #[error("{option}: unknown modality '{name}'; the modalities are {known}")]

@@ -1,6 +1,6 @@
 //! Measures how much of a known dictionary was found.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use super::error::Result;
 use super::linalg;
@@ -39,9 +39,12 @@ pub fn limit(truth: &Truth) -> Result<Vec<f64>> {
 }
 
 fn limit_of(truth: &Truth, j: usize) -> Result<f64> {
-    let data = Data::new(vec![("truth".into(), truth.data[j].clone())], false)?;
+    let seen: Vec<usize> =
+        (0..truth.data[j].nrows()).filter(|&i| !truth.data[j][[i, 0]].is_nan()).collect();
+    let y = truth.data[j].select(Axis(0), &seen);
+    let data = Data::new(vec![("truth".into(), y)], false)?;
     let scale2 = data.modalities()[0].scale().powi(2);
-    let codes = &truth.codes[j];
+    let codes = truth.codes[j].select(Axis(0), &seen);
     let active = codes.iter().filter(|x| **x != 0.0).count().max(1) as f64;
     let power = codes.iter().map(|x| x * x).sum::<f64>() / active / scale2;
     let prior = OneToOne { n_atoms: codes.ncols() };
