@@ -15,3 +15,8 @@ pub use model::{Model, StopReason};
 pub use support::error::{Error, Result};
 pub use support::observe::{Facts, Next, Observer, Silent};
 pub use support::{recovery, synth};
+
+/// Runs the README's code.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

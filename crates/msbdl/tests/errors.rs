@@ -147,10 +147,7 @@ fn settings() {
             paper(|c| c.sigma0 = Some(by_name(&[("x", 1.0)]))),
             "sigma0: unknown modality 'x'; the modalities are a, b",
         ),
-        (
-            paper(|c| c.sigma0 = Some(PerModality::Same(1e200))),
-            &huge,
-        ),
+        (paper(|c| c.sigma0 = Some(PerModality::Same(1e200))), &huge),
         (Box::new(|c| c.max_iter = Some(0)), "max-iter must be at least 1, not 0"),
     ];
     for (change, expected) in cases {

@@ -10,5 +10,6 @@ mod interrupt;
 mod model_errors;
 mod option_errors;
 mod output_errors;
+mod readme;
 mod session;
 mod truth;
