@@ -27,7 +27,7 @@ struct Record {
 pub fn run(args: &Synth) -> Result<()> {
     let recipe = recipe(args)?;
     truth::check_folder(&args.out)?;
-    let truth = recipe.draw();
+    let truth = recipe.draw().map_err(|error| Fail::input(error.to_string()))?;
     let record = Record {
         recipe: args.recipe,
         modalities: (0..recipe.snr.len()).map(truth::name).collect(),

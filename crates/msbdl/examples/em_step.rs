@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         n_atoms: word(3, 50),
         ..Recipe::paper(&[30.0, 10.0], 0)
     };
-    let truth = recipe.draw();
+    let truth = recipe.draw()?;
     let named = truth.data.into_iter().enumerate().map(|(j, y)| (format!("mod{j}"), y));
     let data = Data::new(named.collect(), true)?;
     let (mut last, mut fastest) = (0.0, f64::INFINITY);

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             },
             ..Recipe::paper(&snr, seed)
         };
-        let truth = recipe.draw();
+        let truth = recipe.draw()?;
         let mut config = Config::new(recipe.n_atoms);
         config.seed = seed;
         config.threads = number("threads", 0)?;

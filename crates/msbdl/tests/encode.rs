@@ -15,7 +15,7 @@ fn truth() -> Truth {
         sparsity: 2,
         ..Recipe::paper(&[30.0, 10.0], 11)
     };
-    sizes.draw()
+    sizes.draw().unwrap()
 }
 
 /// The data in units and with means of their own.

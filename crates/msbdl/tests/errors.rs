@@ -269,3 +269,24 @@ fn saving() {
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "no temporary file is left");
 }
+
+#[test]
+fn recipes() {
+    use msbdl::synth::Recipe;
+    let paper = || Recipe::paper(&[30.0, 10.0], 0);
+    let cases = [
+        (Recipe { n_samples: 0, ..paper() }, "samples must be at least 1, not 0"),
+        (
+            Recipe { sparsity: 51, ..paper() },
+            "sparsity must be at most the number of atoms, not 51",
+        ),
+        (Recipe { snr: vec![], ..paper() }, "snr must be one finite number a modality, not []"),
+        (
+            Recipe { missing: vec![0.6, 0.6], ..paper() },
+            "missing must be shares of several modalities that add up to at most 1, not [0.6, 0.6]",
+        ),
+    ];
+    for (recipe, expected) in cases {
+        assert_eq!(one_line(recipe.draw().unwrap_err()), expected);
+    }
+}

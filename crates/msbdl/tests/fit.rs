@@ -19,7 +19,7 @@ fn small(snr: &[f64], seed: u64) -> Truth {
         sparsity: 2,
         ..Recipe::paper(snr, seed)
     };
-    sizes.draw()
+    sizes.draw().unwrap()
 }
 
 fn named(truth: &Truth) -> Vec<(String, Array2<f64>)> {
@@ -77,7 +77,7 @@ fn learns_where_modalities_are_missing() {
             missing: vec![0.2, 0.4],
             ..Recipe::paper(&[30.0, 15.0], seed)
         };
-        let truth = recipe.draw();
+        let truth = recipe.draw().unwrap();
         let model = learn(named(&truth), &Config { seed, ..Config::new(20) });
         let d = model.modalities[1].dictionary.view();
         found += 100.0 * recovery::recovery(truth.dictionaries[1].view(), d) / 3.0;
@@ -257,7 +257,7 @@ fn more_features_than_atoms() {
         sparsity: 2,
         ..Recipe::paper(&[20.0, 10.0], 1)
     };
-    let truth = recipe.draw();
+    let truth = recipe.draw().unwrap();
     let model = learn(named(&truth), &Config::new(10));
     let d = model.modalities[0].dictionary.view();
     let found = recovery::recovery(truth.dictionaries[0].view(), d);

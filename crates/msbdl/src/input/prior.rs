@@ -13,8 +13,7 @@ pub struct Moments<'a> {
 impl Moments<'_> {
     /// Second moment of coefficient m: mu^2 + Sigma_mm.
     pub fn q(&self, m: usize) -> f64 {
-        let (v, t, b) = (self.v[m], self.t[m], self.b[m]);
-        (v * t).powi(2) + v * (1.0 - v * b)
+        second_moment(self.v[m], self.t[m], self.b[m])
     }
 
     /// t and b with coefficient m's own variance taken out of S: what the rest leaves for it.
@@ -35,6 +34,10 @@ impl Moments<'_> {
         let (t, b) = self.without_own(m);
         0.5 * (t * t * power / (1.0 + power * b) - (power * b).ln_1p())
     }
+}
+
+fn second_moment(v: f64, t: f64, b: f64) -> f64 {
+    (v * t).powi(2) + v * (1.0 - v * b)
 }
 
 /// How coefficients are switched on and off: prior log-odds of being on, and variance if on.
@@ -94,9 +97,15 @@ impl Prior for OneToOne {
         match step {
             GammaStep::Keep => {}
             GammaStep::Em { floor } => {
+                let mut sums = vec![0.0; gamma.len()];
+                for moments in seen.iter().flatten() {
+                    let slices = moments.v.iter().zip(moments.t).zip(moments.b);
+                    for (sum, ((&v, &t), &b)) in sums.iter_mut().zip(slices) {
+                        *sum += second_moment(v, t, b);
+                    }
+                }
                 let count = seen.iter().flatten().count() as f64;
-                for (m, gamma) in gamma.iter_mut().enumerate().filter(|(_, gamma)| **gamma > 0.0) {
-                    let sum: f64 = seen.iter().flatten().map(|moments| moments.q(m)).sum();
+                for (gamma, sum) in gamma.iter_mut().zip(sums).filter(|(gamma, _)| **gamma > 0.0) {
                     *gamma = (sum / count).max(floor);
                 }
             }

@@ -148,11 +148,12 @@ impl<'a> Seen<'a> {
 
     /// |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b.
     fn residual_and_free(&self, place: usize) -> (f64, f64) {
-        let m = self.v.ncols();
         let (mut vb, mut vtt) = (0.0, 0.0);
-        for (k, v) in self.v.row(place).iter().enumerate() {
-            vb += v * self.answer.b[place * m + k];
-            vtt += v * self.answer.t[place * m + k].powi(2);
+        if let Some(Moments { v, t, b }) = self.at(place) {
+            for ((v, t), b) in v.iter().zip(t).zip(b) {
+                vb += v * b;
+                vtt += v * t * t;
+            }
         }
         // Both are positive; rounding must not say otherwise.
         let residual = (self.dictionary.s() * (self.answer.quad[place] - vtt)).max(0.0);

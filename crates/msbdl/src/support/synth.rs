@@ -5,6 +5,7 @@ use rand::RngExt;
 use rand::seq::index;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::error::{Error, Result};
 use super::linalg;
 use super::random::{Purpose, stream};
 
@@ -47,8 +48,40 @@ impl Recipe {
         }
     }
 
+    fn check(&self) -> Result<()> {
+        let wrong = |option, expected: &str, found: String| {
+            Err(Error::Setting { option, expected: expected.to_owned(), found })
+        };
+        for (option, size) in [
+            ("features", self.n_features),
+            ("atoms", self.n_atoms),
+            ("samples", self.n_samples),
+            ("sparsity", self.sparsity),
+        ] {
+            if size == 0 {
+                return wrong(option, "at least 1", "0".into());
+            }
+        }
+        if self.sparsity > self.n_atoms {
+            return wrong("sparsity", "at most the number of atoms", self.sparsity.to_string());
+        }
+        if self.snr.is_empty() || self.snr.iter().any(|x| !x.is_finite()) {
+            return wrong("snr", "one finite number a modality", format!("{:?}", self.snr));
+        }
+        let positive = self.missing.iter().all(|share| *share >= 0.0);
+        let together: f64 = self.missing.iter().sum();
+        let several = self.snr.len() > 1 && self.missing.len() <= self.snr.len();
+        let fine = self.missing.is_empty() || (several && positive && together <= 1.0);
+        if !fine {
+            let expected = "shares of several modalities that add up to at most 1";
+            return wrong("missing", expected, format!("{:?}", self.missing));
+        }
+        Ok(())
+    }
+
     /// Draws dictionaries, codes and data.
-    pub fn draw(&self) -> Truth {
+    pub fn draw(&self) -> Result<Truth> {
+        self.check()?;
         let (n, m) = (self.n_features, self.n_atoms);
         let mut rng = stream(self.seed, Purpose::Dictionary);
         let dictionaries: Vec<Array2<f64>> = self
@@ -93,7 +126,7 @@ impl Recipe {
             data.push(y);
         }
         self.drop_modalities(&mut data);
-        Truth { data, dictionaries, codes, sigma2 }
+        Ok(Truth { data, dictionaries, codes, sigma2 })
     }
 
     fn drop_modalities(&self, data: &mut [Array2<f64>]) {

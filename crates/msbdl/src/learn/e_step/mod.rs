@@ -269,12 +269,12 @@ unsafe fn with_lanes<V: lanes::Lanes>(form: Form, task: &Task, rows: &[usize], o
     }
 }
 
-/// Sum of the logarithms of positive numbers, with one logarithm for eight of them.
+/// Sum of the logarithms of positive numbers, with one logarithm for sixteen of them.
 fn sum_of_logs(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut product) = (0.0, 1.0);
     for (index, x) in values.enumerate() {
         product *= x;
-        if index % 8 == 7 {
+        if index % 16 == 15 {
             sum += f64::ln(product);
             product = 1.0;
         }
