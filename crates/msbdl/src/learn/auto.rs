@@ -5,7 +5,8 @@
 //! select: coefficients are switched on or off by their posterior odds; with the supports
 //!         known, the noise of each modality can be measured.
 //! temper: EM again from many times *that* noise, so that all modalities become sharp together,
-//!         then select again; until nothing is repaired and the noise has settled.
+//!         then select again; three times, since atoms that are mixed up with each other show in
+//!         nothing that could be tested.
 //! polish: the paper's joint EM on the selected coefficients.
 //! What each stage buys is in docs/math.md.
 
@@ -20,8 +21,7 @@ const ANNEAL: (usize, f64) = (150, 0.967);
 const SELECT: usize = 20;
 /// Multiples of the noise that tempering starts from, in turn.
 const TEMPER: [f64; 3] = [50.0, 20.0, 20.0];
-/// The same where there is a single modality. Two atoms that are mixed up with each other show
-/// in nothing that could be tested, so every round is needed.
+/// The same where there is a single modality, with no other to tell its atoms apart.
 const TEMPER_ALONE: [f64; 3] = [50.0, 50.0, 50.0];
 /// Factor on that multiple per pass.
 const COOLING: f64 = 0.97;
@@ -38,7 +38,7 @@ const REPAIR_UNTIL: f64 = 0.8;
 /// The least gamma, relative to the least noise: adds at most a few per cent to the noise and
 /// lets an atom come back.
 const FLOOR: f64 = 0.02;
-/// Change of log s between rounds below which the noise has settled.
+/// Change of log s in the last round below which the noise has settled.
 const SETTLED: f64 = 0.15;
 
 /// Runs all stages; whether the noise settled, and how coefficients are switched.
@@ -49,15 +49,11 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab) -> Outcome<bool> {
     select(run, slab)?;
     let mut settled = false;
     for multiple in rounds(run) {
-        let (before, repairs) = (run.em.s.clone(), run.repairs);
+        let before = run.em.s.clone();
         temper(run, slab, multiple)?;
         let active = select(run, slab)?;
         let mut moves = run.em.s.iter().zip(&before).map(|(s, before)| (s / before).ln().abs());
         settled = active > 0.0 && moves.all(|change| change < SETTLED);
-        let alone = run.em.d.len() == 1;
-        if settled && !alone && run.repairs == repairs {
-            break;
-        }
     }
     polish(run)?;
     Ok(settled)
@@ -67,7 +63,7 @@ fn rounds(run: &Run) -> [f64; 3] {
     if run.em.d.len() == 1 { TEMPER_ALONE } else { TEMPER }
 }
 
-/// The share of a run that is done, if it needs every round.
+/// The share of the run that is done.
 fn progress(run: &Run) -> f64 {
     let temper: usize = rounds(run).iter().map(|&x| temper_passes(x) + SELECT).sum();
     // Looking at residuals for new atoms adds a few per cent.

@@ -38,8 +38,6 @@ pub(crate) struct Run<'a> {
     /// Modalities whose dictionary is settled.
     pub frozen: Vec<bool>,
     pub history: Vec<Facts>,
-    /// Columns cleaned and paired so far.
-    pub repairs: usize,
     pub progress: f64,
     observer: &'a mut dyn Observer,
     max_iter: usize,
@@ -52,7 +50,6 @@ impl<'a> Run<'a> {
             frozen: vec![false; em.data.modalities().len()],
             em,
             history: Vec::new(),
-            repairs: 0,
             progress: 0.0,
             observer,
             max_iter,
@@ -69,7 +66,6 @@ impl<'a> Run<'a> {
         let dictionary_change = self.em.m_step(&stats, &self.frozen)?;
         let columns_paired = if ask.cross { repair_pairing(&mut self.em, &stats) } else { 0 };
         let atoms_cleaned = if repair.clean { clean(&mut self.em, &stats) } else { 0 };
-        self.repairs += columns_paired + atoms_cleaned;
         let facts = Facts {
             iteration: self.history.len() + 1,
             stage: stage.to_owned(),
