@@ -40,7 +40,7 @@ fn learnt() -> (Truth, [(String, Array2<f64>); 2], Model) {
 
 #[test]
 fn codes_are_posteriors_in_the_users_units() {
-    let (truth, y, model) = learnt();
+    let (_, y, model) = learnt();
     let new = part(&y, 500, 600);
     let codes = model.encode(new.clone()).unwrap();
     for (j, x) in codes.modalities.iter().enumerate() {
@@ -69,7 +69,6 @@ fn codes_are_posteriors_in_the_users_units() {
     }
     let found = codes.gamma.slice(s![.., ..]).iter().filter(|g| **g > 0.0).count() as f64 / 100.0;
     assert!((1.5..2.6).contains(&found), "{found} atoms per sample instead of 2");
-    assert_eq!(truth.codes[0].ncols(), 20);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ctrl-C ends a fit early and keeps what was learnt.
+//! Ends a fit early with Ctrl-C and keeps what was learnt.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

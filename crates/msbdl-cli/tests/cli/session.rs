@@ -1,4 +1,4 @@
-//! Whole sessions: fit, info, encode, recovery.
+//! Runs whole sessions: fit, info, encode, recovery.
 
 use std::fs;
 

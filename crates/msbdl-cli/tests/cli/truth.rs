@@ -1,4 +1,4 @@
-//! `msbdl synth` writes what it says, where it may.
+//! Checks that `msbdl synth` writes what it says, where it may.
 
 use std::fs;
 

@@ -8,12 +8,16 @@ use ndarray::{Array1, Array2};
 use proptest::prelude::*;
 use rand::RngExt;
 
+use super::clean::clean;
 use super::e_step::Posterior;
 use super::em::{Ask, Em, Schedule};
 use super::init::start;
 use super::noise::{Average, update_noise};
+use super::pair::repair_pairing;
 use crate::input::data::Data;
 use crate::input::prior::{GammaStep, Moments, OneToOne, Prior, Slab};
+use crate::support::recovery::cosines;
+use crate::support::synth::{Recipe, Truth};
 
 const EM: GammaStep = GammaStep::Em { floor: 0.0 };
 const LEARN: Ask = Ask { gamma: EM, learn: true, cross: false };
@@ -250,4 +254,70 @@ fn noise_settles_where_the_slope_is_nought() {
     assert_close(ratio, 1.0, 1e-9, "residual per degree of freedom");
     assert!(stats.modalities[0].slope(em.s[0] * 2.0) < 0.0, "too much noise");
     assert!(stats.modalities[0].slope(em.s[0] * 0.5) > 0.0, "too little noise");
+}
+
+/// Two modalities with known dictionaries, and EM that starts at them.
+fn at_the_truth() -> (Truth, Data) {
+    let sizes = Recipe {
+        n_features: 10,
+        n_atoms: 12,
+        n_samples: 400,
+        sparsity: 2,
+        ..Recipe::paper(&[20.0, 20.0], 1)
+    };
+    let truth = sizes.draw().unwrap();
+    let named = truth.data.iter().enumerate().map(|(j, y)| (format!("m{j}"), y.clone()));
+    let data = Data::new(named.collect(), false).unwrap();
+    (truth, data)
+}
+
+/// A cycle of three columns and a swap are undone; what is right is left alone.
+#[test]
+fn wrong_pairs_are_found() {
+    let (truth, data) = at_the_truth();
+    let prior = OneToOne { n_atoms: 12 };
+    for (wrong, moved) in [(vec![1, 2, 0, 4, 3, 5, 6, 7, 8, 9, 10, 11], 5), ((0..12).collect(), 0)]
+    {
+        let mut em = em(&data, &prior, Schedule::Full, 400);
+        em.d = truth.dictionaries.clone();
+        em.permute(1, &wrong);
+        em.s.iter_mut().for_each(|s| *s *= 0.1);
+        let mut stats = em.e_step(LEARN);
+        for _ in 0..10 {
+            stats = em.e_step(Ask { cross: true, ..LEARN });
+        }
+        assert_eq!(repair_pairing(&mut em, &stats), moved);
+        assert_eq!(em.d[1], truth.dictionaries[1]);
+    }
+}
+
+/// An atom that is a twin in all modalities makes room for the one that is missing, which EM
+/// does not find without that.
+#[test]
+fn a_twin_makes_room_for_what_is_missing() {
+    let (truth, data) = at_the_truth();
+    let prior = OneToOne { n_atoms: 12 };
+    for cleaning in [true, false] {
+        let mut em = em(&data, &prior, Schedule::Full, 400);
+        em.d = truth.dictionaries.clone();
+        for d in &mut em.d {
+            let twin = d.column(0).to_owned();
+            d.column_mut(5).assign(&twin);
+        }
+        em.s.iter_mut().for_each(|s| *s *= 0.1);
+        for step in 0..60 {
+            let stats = em.e_step(LEARN);
+            if cleaning && step == 10 {
+                assert_eq!(clean(&mut em, &stats), 1);
+            }
+            if step > 10 {
+                em.m_step(&stats, &[false, false]).unwrap();
+            }
+        }
+        for j in 0..2 {
+            let cosines = cosines(truth.dictionaries[j].view(), em.d[j].view());
+            let best = cosines.row(5).fold(0.0, |a: f64, &b| a.max(b));
+            assert_eq!(best > 0.95, cleaning, "modality {j}: {best}");
+        }
+    }
 }
