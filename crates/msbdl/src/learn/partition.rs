@@ -8,6 +8,7 @@ use super::e_step::{Answer, Prepared, Want, e_step};
 use super::stats::{Cross, ModalityStats, Stats};
 use crate::input::data::Data;
 use crate::input::prior::{GammaStep, Moments, Prior};
+use crate::support::buffer::Buffer;
 use crate::support::linalg;
 
 /// Samples that a thread handles at once: enough for the vector kernels and the products,
@@ -74,22 +75,26 @@ impl Step<'_> {
                 present.push(sample);
             }
         }
-        let mut y = modality.y().select(Axis(0), &present);
-        y -= self.dictionaries[j].offset();
-        let mut v = Array2::zeros((present.len(), m));
+        let n = modality.n_features();
+        let mut y = Buffer::zeros(present.len() * n);
+        for (mut row, &sample) in y.rows_mut(n).rows_mut().into_iter().zip(&present) {
+            row.assign(&modality.y().row(sample));
+            row -= self.dictionaries[j].offset();
+        }
+        let mut v = Buffer::zeros(present.len() * m);
         for (gamma, place) in gamma.chunks_exact(k).zip(&place) {
             if let Some(place) = *place {
-                let mut row = v.row_mut(place);
-                // A freshly made array is contiguous, so the slice is always there.
-                self.prior.variances(gamma, j, row.as_slice_mut().unwrap_or(&mut []));
+                self.prior.variances(gamma, j, &mut v[place * m..(place + 1) * m]);
             }
         }
         let want = Want {
             cov: self.learn,
             slopes: self.cross || matches!(self.gamma_step, GammaStep::Toggle(_)),
         };
-        let answer = e_step(&self.dictionaries[j], y.view(), v.view(), want);
-        Seen::new(&self.dictionaries[j], place, y, v, answer)
+        let answer = e_step(&self.dictionaries[j], y.rows(n), v.rows(m), want);
+        let mut mu = Buffer::zeros(v.len());
+        mu.iter_mut().zip(&*v).zip(&*answer.t).for_each(|((mu, v), t)| *mu = v * t);
+        Seen { dictionary: &self.dictionaries[j], n, m, place, y, v, mu, answer }
     }
 }
 
@@ -98,33 +103,23 @@ struct Seen<'a> {
     dictionary: &'a Prepared,
     /// Where each sample of the chunk stands in the arrays below.
     place: Vec<Option<usize>>,
-    y: Array2<f64>,
-    v: Array2<f64>,
-    mu: Array2<f64>,
+    n: usize,
+    m: usize,
+    /// Rows x N; the others are rows x M.
+    y: Buffer,
+    v: Buffer,
+    mu: Buffer,
     answer: Answer,
 }
 
-impl<'a> Seen<'a> {
-    fn new(
-        dictionary: &'a Prepared,
-        place: Vec<Option<usize>>,
-        y: Array2<f64>,
-        v: Array2<f64>,
-        answer: Answer,
-    ) -> Self {
-        let mut mu = v.clone();
-        mu.iter_mut().zip(&answer.t).for_each(|(mu, t)| *mu *= t);
-        Seen { dictionary, place, y, v, mu, answer }
-    }
-
+impl Seen<'_> {
     /// |mu| as it would be if every coefficient's own variance were `power`: shared
     /// hyperparameters make |mu| itself agree between columns that do not belong together.
     fn apart(&self, places: impl Iterator<Item = usize>, power: f64) -> Array2<f64> {
-        let m = self.v.ncols();
         let places: Vec<usize> = places.collect();
-        let mut out = Array2::zeros((places.len(), m));
+        let mut out = Array2::zeros((places.len(), self.m));
         for (mut row, &place) in out.rows_mut().into_iter().zip(&places) {
-            let Some(moments) = self.at(place) else { continue };
+            let moments = self.at(place);
             for (k, x) in row.iter_mut().enumerate() {
                 *x = moments.size_under(k, power);
             }
@@ -133,47 +128,46 @@ impl<'a> Seen<'a> {
     }
 
     fn moments(&self, row: usize) -> Option<Moments<'_>> {
-        self.at(self.place[row]?)
+        self.place[row].map(|place| self.at(place))
     }
 
-    fn at(&self, place: usize) -> Option<Moments<'_>> {
-        let m = self.v.ncols();
-        let range = place * m..(place + 1) * m;
-        Some(Moments {
-            v: &self.v.as_slice()?[range.clone()],
-            t: &self.answer.t[range.clone()],
-            b: &self.answer.b[range],
-        })
+    fn at(&self, place: usize) -> Moments<'_> {
+        let here = place * self.m..(place + 1) * self.m;
+        Moments {
+            v: &self.v[here.clone()],
+            t: &self.answer.t[here.clone()],
+            b: &self.answer.b[here],
+        }
     }
 
     /// |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b.
     fn residual_and_free(&self, place: usize) -> (f64, f64) {
         let (mut vb, mut vtt) = (0.0, 0.0);
-        if let Some(Moments { v, t, b }) = self.at(place) {
-            for ((v, t), b) in v.iter().zip(t).zip(b) {
-                vb += v * b;
-                vtt += v * t * t;
-            }
+        let Moments { v, t, b } = self.at(place);
+        for ((v, t), b) in v.iter().zip(t).zip(b) {
+            vb += v * b;
+            vtt += v * t * t;
         }
         // Both are positive; rounding must not say otherwise.
         let residual = (self.dictionary.s() * (self.answer.quad[place] - vtt)).max(0.0);
-        (residual, (self.y.ncols() as f64 - vb).max(f64::EPSILON))
+        (residual, (self.n as f64 - vb).max(f64::EPSILON))
     }
 
     fn stats(&self, learn: bool) -> ModalityStats {
-        let (n, m) = (self.y.ncols(), self.v.ncols());
+        let (n, m) = (self.n, self.m);
         let mut stats = ModalityStats::new(n, m);
-        stats.count = self.y.nrows();
+        stats.count = self.place.iter().flatten().count();
         if stats.count == 0 {
             return stats;
         }
         if learn {
-            stats.c = linalg::gram(self.mu.view());
+            let (y, mu) = (self.y.rows(n), self.mu.rows(m));
+            stats.c = linalg::gram(mu);
             stats.energy = stats.c.diag().to_owned();
-            stats.c.iter_mut().zip(&self.answer.cov).for_each(|(c, cov)| *c += cov);
-            stats.b = linalg::product(self.y.t(), self.mu.view());
-            stats.mu = self.mu.sum_axis(Axis(0));
-            stats.y = self.y.sum_axis(Axis(0));
+            stats.c.iter_mut().zip(&*self.answer.cov).for_each(|(c, cov)| *c += cov);
+            stats.b = linalg::product(y.t(), mu);
+            stats.mu = mu.sum_axis(Axis(0));
+            stats.y = y.sum_axis(Axis(0));
             // Sums are kept while the offset moves on, so they must not depend on it.
             for (n, &offset) in self.dictionary.offset().iter().enumerate() {
                 stats.y[n] += offset * stats.count as f64;
@@ -200,7 +194,7 @@ fn crosses(seen: &[Seen], rows: usize) -> Vec<Cross> {
         for right in &seen[p + 1..] {
             let both: Vec<(usize, usize)> =
                 (0..rows).filter_map(|row| left.place[row].zip(right.place[row])).collect();
-            let power = START_POWER / left.v.ncols() as f64;
+            let power = START_POWER / left.m as f64;
             let a = left.apart(both.iter().map(|x| x.0), power);
             let b = right.apart(both.iter().map(|x| x.1), power);
             let squares = |x: ArrayView2<f64>| x.mapv(|x| x * x).sum_axis(Axis(0));

@@ -1,6 +1,10 @@
 //! Wraps the dense linear algebra that the library needs; the only file that names faer.
 
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::prelude::*;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 use ndarray::{Array1, Array2, ArrayView2};
@@ -35,6 +39,47 @@ pub(crate) fn gram(a: ArrayView2<f64>) -> Array2<f64> {
         }
     }
     out
+}
+
+/// Sets the lower triangle of `out` to that of A A^T.
+pub(crate) fn set_lower_gram(out: &mut Array2<f64>, a: ArrayView2<f64>) {
+    lower_product(out, Accum::Replace, a, a.t());
+}
+
+/// Adds the lower triangle of A A^T to that of `out`.
+pub(crate) fn add_lower_gram(out: &mut Array2<f64>, a: ArrayView2<f64>) {
+    lower_product(out, Accum::Add, a, a.t());
+}
+
+fn lower_product(out: &mut Array2<f64>, accum: Accum, a: ArrayView2<f64>, b: ArrayView2<f64>) {
+    let (lower, whole) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+    triangular::matmul(
+        view_mut(out),
+        lower,
+        accum,
+        view(&a),
+        whole,
+        view(&b),
+        whole,
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// L with L L^T = A in place of the lower triangle of A, which must be positive definite.
+pub(crate) fn cholesky(a: &mut Array2<f64>) {
+    let mut memory =
+        MemBuffer::new(cholesky_in_place_scratch::<f64>(a.nrows(), Par::Seq, Default::default()));
+    let stack = MemStack::new(&mut memory);
+    let options = (Default::default(), Default::default());
+    let done = cholesky_in_place(view_mut(a), options.0, Par::Seq, stack, options.1);
+    debug_assert!(done.is_ok(), "s I + D V D^T is positive definite");
+}
+
+/// Replaces every row x of X by L^-1 x.
+pub(crate) fn solve_lower(l: &Array2<f64>, x: &mut Array2<f64>) {
+    let l = l.view();
+    solve_lower_triangular_in_place(view(&l), view_mut(x).transpose_mut(), Par::Seq);
 }
 
 /// B C^-1 for a symmetric positive definite C; None if it is not.

@@ -9,18 +9,25 @@
 #![allow(clippy::needless_range_loop)]
 
 mod approximate;
+mod blocked;
 mod gram_form;
 mod lanes;
 mod n_form;
 mod panel;
+#[cfg(test)]
+mod twins;
 
 use ndarray::{Array1, Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+use crate::support::buffer::Buffer;
 use crate::support::linalg;
 
 /// Below this share of the noise a variance changes nothing that f64 could show.
 const ALIVE: f64 = 1e-13;
+
+/// From this size on, the matrices of several samples side by side leave the cache.
+const LARGE: usize = 200;
 
 /// How the posterior of a sample is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,25 +45,64 @@ pub enum Kernel {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Kernel {
-    /// The fastest that this processor has; `MSBDL_KERNEL=portable` forces the slowest.
+    /// The fastest that this processor has, or the one that `MSBDL_KERNEL` names (`portable`,
+    /// `avx2`, `avx512`) if the processor has it.
     pub fn best() -> Self {
         let all = Self::available();
-        let forced = std::env::var("MSBDL_KERNEL").is_ok_and(|name| name == "portable");
-        if forced { all[0] } else { all[all.len() - 1] }
+        let forced = std::env::var("MSBDL_KERNEL").unwrap_or_default();
+        let named = |kernel: &&Self| format!("{kernel:?}").eq_ignore_ascii_case(&forced);
+        *all.iter().find(named).unwrap_or(&all[all.len() - 1])
     }
 
     /// All that this processor has, slowest first.
     pub fn available() -> Vec<Self> {
         let mut all = vec![Kernel::Portable];
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            all.push(Kernel::Avx2);
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                all.push(Kernel::Avx2);
+            }
+            if is_x86_feature_detected!("avx512f") {
+                all.push(Kernel::Avx512);
+            }
         }
         all
     }
+
+    /// Floating-point operations per second of one core that does nothing but multiply and add
+    /// with this instruction set: what the speed of a kernel is to be measured against.
+    pub fn peak(self) -> f64 {
+        assert!(Self::available().contains(&self), "this processor lacks {self:?}");
+        // SAFETY: the processor has the instruction set.
+        unsafe {
+            match self {
+                Kernel::Portable => lanes::peak::<lanes::Portable<4>>(),
+                #[cfg(target_arch = "x86_64")]
+                Kernel::Avx2 => peak_avx2(),
+                #[cfg(target_arch = "x86_64")]
+                Kernel::Avx512 => peak_avx512(),
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn peak_avx2() -> f64 {
+    // SAFETY: the caller has checked for AVX2 and FMA.
+    unsafe { lanes::peak::<lanes::Avx2>() }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn peak_avx512() -> f64 {
+    // SAFETY: the caller has checked for AVX-512.
+    unsafe { lanes::peak::<lanes::Avx512>() }
 }
 
 /// One modality's dictionary, prepared for the E-step.
@@ -109,15 +155,15 @@ impl Prepared {
 #[derive(Debug, Default)]
 pub struct Answer {
     /// d^T S^-1 y, rows x M.
-    pub t: Vec<f64>,
+    pub t: Buffer,
     /// d^T S^-1 d, rows x M; without `Want::slopes` both may be nought where v is.
-    pub b: Vec<f64>,
+    pub b: Buffer,
     /// y^T S^-1 y
-    pub quad: Vec<f64>,
+    pub quad: Buffer,
     /// log|S|
-    pub log_det: Vec<f64>,
+    pub log_det: Buffer,
     /// Sum of Sigma over the samples, M x M; empty if not asked for.
-    pub cov: Vec<f64>,
+    pub cov: Buffer,
 }
 
 /// What an E-step is to bring beside t and b of the atoms in use.
@@ -133,11 +179,11 @@ pub struct Want {
 pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, want: Want) -> Answer {
     let (rows, m) = v.dim();
     let mut out = Answer {
-        t: vec![0.0; rows * m],
-        b: vec![0.0; rows * m],
-        quad: vec![0.0; rows],
-        log_det: vec![0.0; rows],
-        cov: vec![0.0; if want.cov { m * m } else { 0 }],
+        t: Buffer::zeros(rows * m),
+        b: Buffer::zeros(rows * m),
+        quad: Buffer::zeros(rows),
+        log_det: Buffer::zeros(rows),
+        cov: Buffer::zeros(if want.cov { m * m } else { 0 }),
     };
     let mut task = Task {
         d: dictionary.d.view(),
@@ -154,7 +200,11 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         return out;
     }
     let (mut sparse, dense) = task.split_by_cost(all);
-    run(dictionary.kernel, Form::N, &task, &dense, &mut out);
+    if task.n() < LARGE {
+        run(dictionary.kernel, Form::N, &task, &dense, &mut out);
+    } else {
+        blocked::run(&task, &dense, &mut out);
+    }
     if !sparse.is_empty() {
         task.projection = linalg::product(task.y, task.d);
         sparse.sort_by_key(|&row| task.active(row).count());
@@ -220,7 +270,9 @@ impl Task<'_> {
             let k = self.active(row).count() as f64;
             // Gathering and scattering move single numbers, some ten times slower than a tile.
             let slopes = if self.want.slopes { 4.0 * m * k * k } else { 0.0 };
-            k * k * k / 2.0 + 10.0 * k * k + n * m + slopes < n_form
+            let gram_form = k * k * k / 2.0 + 10.0 * k * k + n * m + slopes;
+            let leaves_cache = if k < LARGE as f64 { 1.0 } else { 2.5 };
+            gram_form * leaves_cache < n_form
         })
     }
 }
@@ -231,7 +283,7 @@ fn contiguous<'a>(matrix: &'a ArrayView2<f64>, row: usize) -> &'a [f64] {
     matrix.as_slice().map_or(&[], |all| &all[row * width..(row + 1) * width])
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Form {
     N,
     Gram,
@@ -242,28 +294,43 @@ fn run(kernel: Kernel, form: Form, task: &Task, rows: &[usize], out: &mut Answer
     // SAFETY: `Kernel` values come from `available`, which asked the processor.
     unsafe {
         match kernel {
-            Kernel::Portable => with_lanes::<lanes::Portable>(form, task, rows, out),
+            Kernel::Portable => with_lanes::<lanes::Portable<4>, 3>(form, task, rows, out),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => with_avx2(form, task, rows, out),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => with_avx512(form, task, rows, out),
         }
     }
 }
 
+/// Three columns a tile: 9 sums, 3 left and 1 right operand fit 16 registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn with_avx2(form: Form, task: &Task, rows: &[usize], out: &mut Answer) {
     // SAFETY: the caller has checked for AVX2 and FMA.
-    unsafe { with_lanes::<lanes::Avx2>(form, task, rows, out) }
+    unsafe { with_lanes::<lanes::Avx2, 3>(form, task, rows, out) }
 }
 
-/// Three columns a tile: 9 sums, 3 left and 1 right operand fit 16 registers.
+/// Five columns a tile: 25 sums, 5 left and 1 right operand fit 32 registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn with_avx512(form: Form, task: &Task, rows: &[usize], out: &mut Answer) {
+    // SAFETY: the caller has checked for AVX-512.
+    unsafe { with_lanes::<lanes::Avx512, 5>(form, task, rows, out) }
+}
+
 #[inline(always)]
-unsafe fn with_lanes<V: lanes::Lanes>(form: Form, task: &Task, rows: &[usize], out: &mut Answer) {
+unsafe fn with_lanes<V: lanes::Lanes, const T: usize>(
+    form: Form,
+    task: &Task,
+    rows: &[usize],
+    out: &mut Answer,
+) {
     // SAFETY: as the caller vouches.
     unsafe {
         match form {
-            Form::N => n_form::run::<V, 3>(task, rows, out),
-            Form::Gram => gram_form::run::<V, 3>(task, rows, out),
+            Form::N => n_form::run::<V, T>(task, rows, out),
+            Form::Gram => gram_form::run::<V, T>(task, rows, out),
             Form::Approximate => approximate::run::<V>(task, rows, out),
         }
     }

@@ -3,9 +3,12 @@
 use super::lanes::Lanes;
 use super::panel::{Shape, eliminate, load_tile, store_tile, tile};
 use super::{Answer, Task};
+use crate::support::buffer::Buffer;
 
 /// Z of several groups is summed at once, as far as it fits the cache.
 const Z_BYTES: usize = 1 << 17;
+/// Atoms whose scaled copies stay in the first-level cache while S is formed.
+const AT_ONCE: usize = 256;
 
 /// Answers `task` for the samples in `rows`, `V::W` at a time.
 ///
@@ -18,14 +21,14 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
     let deep = (Z_BYTES / (8 * n * m * V::W)).clamp(1, 8);
     let mut work = Work {
         shape,
-        panel: vec![0.0; shape.len::<V, T>()],
+        panel: Buffer::zeros(shape.len::<V, T>()),
         rhs: spread::<V, T>(task, shape),
-        v: vec![0.0; m * V::W],
-        scaled: vec![0.0; m * T * V::W],
-        packed: pack::<T>(task, shape.rows),
+        v: Buffer::zeros(m * V::W),
+        scaled: Buffer::zeros(AT_ONCE.min(m) * T * V::W),
+        packed: pack::<T>(task),
         deep,
-        z: vec![0.0; m.next_multiple_of(T) * n * deep * V::W],
-        cov: vec![0.0; if out.cov.is_empty() { 0 } else { cov_len::<V, T>(m) }],
+        z: Buffer::zeros(m.next_multiple_of(T) * n * deep * V::W),
+        cov: Buffer::zeros(if out.cov.is_empty() { 0 } else { cov_len::<V, T>(m) }),
     };
     for some in rows.chunks(V::W * work.deep) {
         if some.len() < V::W * work.deep {
@@ -52,35 +55,33 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
 
 struct Work {
     shape: Shape,
-    panel: Vec<f64>,
+    panel: Buffer,
     /// [D | y], D the same in all lanes.
-    rhs: Vec<f64>,
-    v: Vec<f64>,
-    /// v[m] d[p][m] for one block of rows p.
-    scaled: Vec<f64>,
-    /// D^T with the rows of D padded by zeros: [m][rows].
-    packed: Vec<f64>,
+    rhs: Buffer,
+    v: Buffer,
+    /// v[m] d[p][m] for one block of rows p and some atoms m.
+    scaled: Buffer,
+    /// D by blocks of rows, filled up with noughts: [block][m][T].
+    packed: Buffer,
     /// Groups that `z` holds.
     deep: usize,
     /// Z = U^-T D V of some groups: [block of atoms][group][row][T][lane].
-    z: Vec<f64>,
+    z: Buffer,
     /// Lane-wise sums of Z^T Z, tile by tile of the upper triangle.
-    cov: Vec<f64>,
+    cov: Buffer,
 }
 
-fn pack<const T: usize>(task: &Task, rows: usize) -> Vec<f64> {
-    let mut packed = vec![0.0; task.m() * rows];
-    for (p, row) in task.d.rows().into_iter().enumerate() {
-        for (k, &x) in row.iter().enumerate() {
-            packed[k * rows + p] = x;
-        }
+fn pack<const T: usize>(task: &Task) -> Buffer {
+    let mut packed = Buffer::zeros(task.n().next_multiple_of(T) * task.m());
+    for ((p, k), &x) in task.d.indexed_iter() {
+        packed[(p / T * task.m() + k) * T + p % T] = x;
     }
     packed
 }
 
 /// [D | 0] in the layout of the right-hand blocks.
-fn spread<V: Lanes, const T: usize>(task: &Task, shape: Shape) -> Vec<f64> {
-    let mut rhs = vec![0.0; shape.rhs_len::<V, T>()];
+fn spread<V: Lanes, const T: usize>(task: &Task, shape: Shape) -> Buffer {
+    let mut rhs = Buffer::zeros(shape.rhs_len::<V, T>());
     for ((p, k), &x) in task.d.indexed_iter() {
         let here = shape.at::<V, T>(p, k);
         rhs[here..here + V::W].fill(x);
@@ -118,41 +119,33 @@ impl Work {
     /// S[p][q] = s delta + sum_m v[m] d[p][m] d[q][m], upper tiles.
     #[inline(always)]
     unsafe fn form_s<V: Lanes, const T: usize>(&mut self, task: &Task) {
-        let (m, rows) = (task.m(), self.shape.rows);
-        let stride = rows * T * V::W;
-        for pb in 0..rows / T {
-            // SAFETY: offsets stay below the buffers' lengths (m, rows and T bound them).
-            unsafe {
-                let scaled = self.scaled.as_mut_ptr();
-                for k in 0..m {
-                    let v = V::load(self.v.as_ptr().add(k * V::W));
-                    for i in 0..T {
-                        let d = V::splat(*self.packed.as_ptr().add(k * rows + pb * T + i));
-                        v.mul(d).store(scaled.add((k * T + i) * V::W));
-                    }
-                }
-                for qb in pb..rows / T {
-                    let mut acc = [[V::splat(0.0); T]; T];
-                    for k in 0..m {
-                        let d = self.packed.as_ptr().add(k * rows + qb * T);
-                        let mut left = [V::splat(0.0); T];
+        let (m, count) = (task.m(), self.shape.rows / T);
+        let stride = self.shape.rows * T * V::W;
+        for pb in 0..count {
+            for from in (0..m).step_by(AT_ONCE) {
+                let some = AT_ONCE.min(m - from);
+                // SAFETY: offsets stay below the buffers' lengths (m, rows and T bound them).
+                unsafe {
+                    let d = |block: usize| self.packed.as_ptr().add((block * m + from) * T);
+                    let scaled = self.scaled.as_mut_ptr();
+                    for k in 0..some {
+                        let v = V::load(self.v.as_ptr().add((from + k) * V::W));
                         for i in 0..T {
-                            left[i] = V::load(scaled.add((k * T + i) * V::W));
-                        }
-                        for j in 0..T {
-                            let right = V::splat(*d.add(j));
-                            for i in 0..T {
-                                acc[i][j] = acc[i][j].fma(left[i], right);
-                            }
+                            let d = V::splat(*d(pb).add(k * T + i));
+                            v.mul(d).store(scaled.add((k * T + i) * V::W));
                         }
                     }
-                    if pb == qb {
-                        for (i, row) in acc.iter_mut().enumerate() {
-                            row[i] = row[i].add(V::splat(task.s));
+                    for qb in pb..count {
+                        let here = self.panel.as_mut_ptr().add(qb * stride + pb * T * T * V::W);
+                        let mut acc = [[V::splat(0.0); T]; T];
+                        if from > 0 {
+                            acc = load_tile(here);
+                        } else if pb == qb {
+                            (0..T).for_each(|i| acc[i][i] = V::splat(task.s));
                         }
+                        shared_tile(&mut acc, scaled, d(qb), some);
+                        store_tile(&acc, here);
                     }
-                    let here = self.panel.as_mut_ptr().add(qb * stride + pb * T * T * V::W);
-                    store_tile(&acc, here);
                 }
             }
         }
@@ -214,14 +207,14 @@ impl Work {
     /// Adds Z^T Z of these groups, lane by lane.
     #[inline(always)]
     unsafe fn add_cov<V: Lanes, const T: usize>(&mut self, n: usize, m: usize) {
-        let rows = n * self.deep;
+        let (blocks, rows) = (m.div_ceil(T), n * self.deep);
         let stride = rows * T * V::W;
         // SAFETY: blocks of z have `rows` rows; `cov` has a tile for every pair.
         unsafe {
             let z = self.z.as_ptr();
             let mut here = self.cov.as_mut_ptr();
-            for i in 0..m.div_ceil(T) {
-                for j in i..m.div_ceil(T) {
+            for i in 0..blocks {
+                for j in i..blocks {
                     let mut acc = load_tile::<V, T>(here);
                     let (left, right) = (z.add(i * stride), z.add(j * stride));
                     tile::<V, T, false>(&mut acc, left, right, 0, rows);
@@ -259,6 +252,34 @@ impl Work {
         for &row in rows {
             for (k, &v) in task.v_row(row).iter().enumerate() {
                 out.cov[k * m + k] += v;
+            }
+        }
+    }
+}
+
+/// acc[i][k] += sum over q of left[q][i] right[q][k], the right side being the same in all lanes.
+///
+/// # Safety
+/// `left` is readable for depth * T registers, `right` for depth * T numbers.
+#[inline(always)]
+unsafe fn shared_tile<V: Lanes, const T: usize>(
+    acc: &mut [[V; T]; T],
+    left: *const f64,
+    right: *const f64,
+    depth: usize,
+) {
+    for q in 0..depth {
+        // SAFETY: q < depth.
+        unsafe {
+            let mut l = [V::splat(0.0); T];
+            for i in 0..T {
+                l[i] = V::load(left.add((q * T + i) * V::W));
+            }
+            for k in 0..T {
+                let r = V::splat(*right.add(q * T + k));
+                for i in 0..T {
+                    acc[i][k] = acc[i][k].fma(l[i], r);
+                }
             }
         }
     }

@@ -1,0 +1,92 @@
+//! Checks that every kernel says the same: all instruction sets, widths of tile, and forms, over
+//! shapes that fill neither tiles nor lanes. tests/oracle.rs checks one of them by the equations.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::support::random::{Purpose, stream};
+use rand::RngExt;
+
+struct Case {
+    d: Array2<f64>,
+    y: Array2<f64>,
+    v: Array2<f64>,
+    gram: Array2<f64>,
+}
+
+impl Case {
+    /// The share `alive` of the variances is above nought.
+    fn new([n, m, rows]: [usize; 3], alive: f64, seed: u64) -> Self {
+        let mut rng = stream(seed, Purpose::Noise);
+        let mut draw = |shape| Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
+        let (d, y, dice) = (draw((n, m)), draw((rows, n)), draw((rows, m)));
+        let v = dice.mapv(|x| if x + 0.5 < alive { 0.1 + x.abs() } else { 0.0 });
+        Case { gram: linalg::gram(d.view()), d, y, v }
+    }
+
+    fn task(&self) -> Task<'_> {
+        Task {
+            d: self.d.view(),
+            s: 0.07,
+            gram: self.gram.view(),
+            y: self.y.view(),
+            v: self.v.view(),
+            want: Want { cov: true, slopes: true },
+            projection: linalg::product(self.y.view(), self.d.view()),
+        }
+    }
+
+    fn answer(&self, run: impl Fn(&Task, &[usize], &mut Answer)) -> [Vec<f64>; 5] {
+        let (rows, m) = self.v.dim();
+        let mut out = Answer {
+            t: Buffer::zeros(rows * m),
+            b: Buffer::zeros(rows * m),
+            quad: Buffer::zeros(rows),
+            log_det: Buffer::zeros(rows),
+            cov: Buffer::zeros(m * m),
+        };
+        let all: Vec<usize> = (0..rows).collect();
+        run(&self.task(), &all, &mut out);
+        [out.t, out.b, out.quad, out.log_det, out.cov].map(|x| x.to_vec())
+    }
+
+    fn check(&self) {
+        let expected = self.answer(blocked::run);
+        let same = |found: [Vec<f64>; 5], what: &str| {
+            for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                for (found, expected) in found.iter().zip(expected) {
+                    let apart = (found - expected).abs() / (1.0 + expected.abs());
+                    assert!(apart < 1e-10, "{what}, part {index}: {found} is not {expected}");
+                }
+            }
+        };
+        for form in [Form::N, Form::Gram] {
+            for kernel in Kernel::available() {
+                let found = self.answer(|task, rows, out| run(kernel, form, task, rows, out));
+                same(found, &format!("{kernel:?} {form:?}"));
+            }
+            // SAFETY: plain Rust, for every processor. These are the lanes and tiles of AVX-512.
+            let wide = self.answer(|task, rows, out| unsafe {
+                with_lanes::<lanes::Portable<8>, 5>(form, task, rows, out)
+            });
+            same(wide, &format!("eight lanes {form:?}"));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn kernels_agree(
+        n in 1usize..24, m in 1usize..30, rows in 1usize..20,
+        alive in prop_oneof![Just(0.0), Just(1.0), 0.0..1.0], seed in 0u64..1000,
+    ) {
+        Case::new([n, m, rows], alive, seed).check();
+    }
+}
+
+#[test]
+fn kernels_agree_on_larger_shapes() {
+    Case::new([61, 150, 9], 1.0, 1).check();
+    Case::new([203, 40, 5], 0.5, 2).check();
+}

@@ -1,0 +1,92 @@
+//! Lends memory that was used before: a step needs the same few arrays thousands of times, and
+//! the system hands out fresh pages far more slowly than a kernel fills them.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+use ndarray::{ArrayView2, ArrayViewMut2};
+
+/// Arrays that a thread keeps for the next use.
+const KEPT: usize = 32;
+
+thread_local! {
+    static FREE: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An array of numbers that goes back to its thread's store when it is dropped.
+#[derive(Debug, Default)]
+pub struct Buffer(Vec<f64>);
+
+impl Buffer {
+    pub fn zeros(len: usize) -> Self {
+        let mut values = FREE.with_borrow_mut(|free| smallest_that_fits(free, len));
+        values.clear();
+        values.resize(len, 0.0);
+        Buffer(values)
+    }
+
+    /// The numbers as rows of `width`.
+    pub(crate) fn rows(&self, width: usize) -> ArrayView2<'_, f64> {
+        let shape = (self.0.len().checked_div(width).unwrap_or(0), width);
+        ArrayView2::from_shape(shape, &self.0[..shape.0 * width])
+            .unwrap_or_else(|_| unreachable!("rows times width numbers were taken"))
+    }
+
+    pub(crate) fn rows_mut(&mut self, width: usize) -> ArrayViewMut2<'_, f64> {
+        let shape = (self.0.len().checked_div(width).unwrap_or(0), width);
+        ArrayViewMut2::from_shape(shape, &mut self.0[..shape.0 * width])
+            .unwrap_or_else(|_| unreachable!("rows times width numbers were taken"))
+    }
+}
+
+fn smallest_that_fits(free: &mut Vec<Vec<f64>>, len: usize) -> Vec<f64> {
+    let fits = free.iter().enumerate().filter(|(_, x)| x.capacity() >= len);
+    let best = fits.min_by_key(|(_, x)| x.capacity()).map(|(index, _)| index);
+    best.map_or_else(Vec::new, |index| free.swap_remove(index))
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.0.capacity() == 0 {
+            return;
+        }
+        let values = std::mem::take(&mut self.0);
+        // A thread that is ending has no store any more.
+        let _ = FREE.try_with(|free| {
+            let mut free = free.borrow_mut();
+            if free.len() < KEPT {
+                free.push(values);
+            }
+        });
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [f64];
+    fn deref(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [f64] {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_back_clean() {
+        let mut first = Buffer::zeros(100);
+        first.fill(7.0);
+        let place = first.as_ptr();
+        drop(first);
+        let second = Buffer::zeros(60);
+        assert_eq!(second.as_ptr(), place);
+        assert!(second.iter().all(|x| *x == 0.0) && second.len() == 60);
+        assert_eq!(second.rows(20).dim(), (3, 20));
+    }
+}
