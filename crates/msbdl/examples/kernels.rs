@@ -17,6 +17,7 @@ fn main() {
         dense(kernel, repeats);
     }
     sparse(Kernel::best(), repeats);
+    approximate(repeats);
     threads(repeats);
 }
 
@@ -38,7 +39,11 @@ struct Case {
 
 impl Case {
     /// `active` of `m` variances alive in each of `l` samples.
-    fn new(kernel: Kernel, [n, m, l]: [usize; 3], active: usize) -> Self {
+    fn new(kernel: Kernel, shape: [usize; 3], active: usize) -> Self {
+        Self::with(kernel, shape, active, Posterior::Exact)
+    }
+
+    fn with(kernel: Kernel, [n, m, l]: [usize; 3], active: usize, posterior: Posterior) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut draw = |shape| Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
         let d = draw((n, m));
@@ -47,7 +52,7 @@ impl Case {
             let on = (atom * 7 + row * 3) % m < active;
             if on { 0.2 + 0.1 * (atom % 3) as f64 } else { 0.0 }
         });
-        let dictionary = Prepared::new(d.view(), 0.05, Posterior::Exact).with_kernel(kernel);
+        let dictionary = Prepared::new(d.view(), 0.05, posterior).with_kernel(kernel);
         Case { dictionary, y, v }
     }
 
@@ -57,6 +62,10 @@ impl Case {
         })
     }
 }
+
+/// N, M and samples.
+const SHAPES: [[usize; 3]; 5] =
+    [[20, 50, 256], [49, 196, 256], [100, 400, 64], [200, 400, 32], [400, 800, 8]];
 
 const LEARN: Want = Want { cov: true, slopes: false };
 
@@ -94,6 +103,20 @@ fn sparse(kernel: Kernel, repeats: usize) {
             1e6 * seconds / shape[2] as f64,
             dense / seconds
         );
+    }
+}
+
+/// The approximate posterior against the exact one, all atoms in use and ten of them.
+fn approximate(repeats: usize) {
+    let kernel = Kernel::best();
+    for [n, m, l] in SHAPES {
+        for active in [m, 10] {
+            let of = |posterior| {
+                Case::with(kernel, [n, m, l], active, posterior).seconds(repeats, LEARN)
+            };
+            let ratio = of(Posterior::Exact) / of(Posterior::Approximate);
+            println!(r#"{{"what":"approximate","n":{n},"m":{m},"k":{active},"ratio":{ratio:.2}}}"#);
+        }
     }
 }
 
