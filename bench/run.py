@@ -185,7 +185,7 @@ def encode(folder):
     many = np.tile(y, (100, 1)) + 1e-3 * np.random.default_rng(0).standard_normal((100_000, 20))
     np.save(folder / "many.npy", many)
     command = [MSBDL, "encode", "--model", model, "--modality", f"mod1={folder}/many.npy",
-               "--threads", "1", "--quiet", "--out", folder / "codes.npz"]  # fmt: skip
+               "--threads", "1", "--out", folder / "codes.npz"]  # fmt: skip
     ours, _ = fastest(lambda: subprocess.check_call(command, stdout=subprocess.DEVNULL), 2)
     atoms = np.ascontiguousarray((truth / np.linalg.norm(truth, axis=0)).T)
     coder = SparseCoder(atoms, transform_algorithm="lasso_cd", transform_alpha=0.1, n_jobs=1)

@@ -132,6 +132,9 @@ pub struct Encode {
     /// Where to write the codes; the name must end in .npz
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Threads to use; 0 is one per core; the codes do not depend on it
+    #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true)]
+    pub threads: String,
     #[command(flatten)]
     pub common: Common,
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::args::Encode;
 use crate::fail::{Fail, Result};
 use crate::input::Files;
+use crate::settings;
 use crate::show;
 use crate::write::{self, Values};
 
@@ -34,6 +35,7 @@ struct Part {
 pub fn run(args: &Encode) -> Result<()> {
     let common = &args.common;
     let files = Files::parse(&args.modality)?;
+    let threads = settings::threads(&args.threads)?;
     write::check_file(&args.out, "npz")?;
     let model = load(&args.model)?;
     let known: Vec<&str> = model.modalities.iter().map(|part| part.name.as_str()).collect();
@@ -49,8 +51,9 @@ pub fn run(args: &Encode) -> Result<()> {
     let samples = files.read(common.ids)?;
     let note = samples.note();
     let n_samples = samples.count();
-    let codes =
-        model.encode(samples.tables).map_err(|error| files.explain(&error, &samples.names))?;
+    let codes = model
+        .encode_on(samples.tables, threads)
+        .map_err(|error| files.explain(&error, &samples.names))?;
 
     if let Some(note) = note.filter(|_| !common.quiet) {
         eprintln!("{note}");

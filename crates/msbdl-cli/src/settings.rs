@@ -63,7 +63,7 @@ fn per_modality<T>(
 /// More than any machine has cores; the library starts as many as it is told.
 const MOST_THREADS: usize = 1024;
 
-fn threads(text: &str) -> Result<usize> {
+pub fn threads(text: &str) -> Result<usize> {
     let threads = whole("--threads", 0, text)?;
     if threads > MOST_THREADS {
         let problem = format!("--threads must be at most {MOST_THREADS}, not {threads}");

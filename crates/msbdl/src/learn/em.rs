@@ -121,7 +121,7 @@ impl<'a> Em<'a> {
         let here = rows.start * k..rows.end * k;
         // Taken out for the step, so that everything else can be read meanwhile.
         let mut gamma = std::mem::take(&mut self.gamma);
-        let stats = self.run(ask, rows.clone(), &mut gamma[here]);
+        let stats = self.step_on(ask, &self.order[rows.clone()], &mut gamma[here]);
         self.gamma = gamma;
         self.e_steps += rows.len() as f64 / self.order.len() as f64;
         let current = self.next;
@@ -138,10 +138,11 @@ impl<'a> Em<'a> {
 
     /// The sums over all samples with gamma left as it is.
     pub fn survey(&self, ask: Ask) -> Stats {
-        self.run(ask, 0..self.order.len(), &mut self.gamma.clone())
+        self.step_on(ask, &self.order, &mut self.gamma.clone())
     }
 
-    fn run(&self, ask: Ask, rows: Range<usize>, gamma: &mut [f64]) -> Stats {
+    /// E-step and gamma update on some samples, given their rows of gamma.
+    pub fn step_on(&self, ask: Ask, samples: &[usize], gamma: &mut [f64]) -> Stats {
         // With few coefficients on, the exact posterior is also the cheaper one.
         let posterior = match ask.gamma {
             GammaStep::Toggle(_) => Posterior::Exact,
@@ -155,7 +156,7 @@ impl<'a> Em<'a> {
             learn: ask.learn,
             cross: ask.cross,
         };
-        step.run(&self.order[rows], gamma)
+        step.run(samples, gamma)
     }
 
     /// D_j = B C^-1 for the modalities that are not frozen; relative changes.
