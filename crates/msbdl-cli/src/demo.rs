@@ -41,7 +41,7 @@ pub fn run(args: &Demo) -> Result<()> {
 
     let data = Data::new(views.clone(), true).map_err(Fail::run)?;
     let config = Config::new(ATOMS);
-    let (model, took) = progress::fit(&data, &config, false).map_err(Fail::run)?;
+    let (model, took) = progress::fit(&data, None, &config, false).map_err(Fail::run)?;
     let codes = model.encode(views.clone()).map_err(Fail::run)?;
 
     write::make_folder(folder)?;

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use msbdl::Labels;
-use ndarray::{Array1, Array2, Axis, s};
+use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn, ShapeBuilder};
 use npyz::npz::NpzArchive;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -246,7 +246,8 @@ impl Arrays {
     fn values(&mut self, name: &str) -> Outcome<(Vec<usize>, Vec<f64>)> {
         use npyz::TypeChar::{Bool, Float, Int, Uint};
         let entry = self.0.by_name(name)?.ok_or_else(|| format!("no array '{name}'"))?;
-        let shape = entry.shape().iter().map(|&size| size as usize).collect();
+        let shape: Vec<usize> = entry.shape().iter().map(|&size| size as usize).collect();
+        let columns_first = entry.order() == npyz::Order::Fortran;
         let npyz::DType::Plain(kind) = entry.dtype() else {
             return Err(format!("'{name}' is structured").into());
         };
@@ -263,6 +264,8 @@ impl Arrays {
             (Bool, _) => entry.into_vec::<bool>()?.into_iter().map(f64::from).collect(),
             other => return Err(format!("'{name}' has an unexpected type {other:?}").into()),
         };
+        let laid_out = IxDyn(&shape).set_f(columns_first);
+        let values = ArrayD::from_shape_vec(laid_out, values)?.iter().copied().collect();
         Ok((shape, values))
     }
 
@@ -295,6 +298,6 @@ impl Arrays {
                 dense[[row, columns[at] as usize]] = data[at];
             }
         }
-        Ok(dense.slice(s![.., ..]).to_owned())
+        Ok(dense)
     }
 }

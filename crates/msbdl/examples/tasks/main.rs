@@ -1,8 +1,9 @@
-//! Measures classification on real data: `tasks FOLDER [TASK ...] [seed=S] [preset=P]`.
+//! Measures classification on real data: `tasks FOLDER [TASK ...] [KEY=VALUE ...]`.
 //!
 //! FOLDER holds the npz files (docs/math.md names them); tasks whose file is not there are left
 //! out, and said to be. Every figure stands beside the share of the largest class and logistic
-//! regression on the same features. Tasks: mfeat leaves wikipedia tcga tweet flickr.
+//! regression on the same features. Tasks: mfeat leaves wikipedia tcga tweet flickr. Keys:
+//! seed, preset, atoms, beta0, alpha-beta, nu.
 
 mod data;
 
@@ -12,7 +13,7 @@ use std::time::Instant;
 use data::{Task, Views};
 use msbdl::support::logistic::{self, Affine};
 use msbdl::{
-    Config, Data, LabelKind, Model, Prediction, Preset, ReadOut, Silent, TaskConfig,
+    Config, Data, LabelKind, Model, PerModality, Prediction, Preset, ReadOut, Silent, TaskConfig,
     Validation, fit_task, score,
 };
 use ndarray::{Array1, Array2, Axis, concatenate};
@@ -24,7 +25,7 @@ fn main() -> Outcome<()> {
     let (keys, words): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|word| word.contains('='));
     let [folder, wanted @ ..] = words.as_slice() else {
-        return Err("usage: tasks FOLDER [TASK ...] [seed=S] [preset=P]".into());
+        return Err("usage: tasks FOLDER [TASK ...] [KEY=VALUE ...]".into());
     };
     let key = |name: &str| {
         keys.iter().find_map(|key| key.split_once('=').filter(|(k, _)| *k == name).map(|x| x.1))
@@ -40,6 +41,13 @@ fn main() -> Outcome<()> {
         Some(other) => return Err(format!("no preset '{other}'").into()),
     };
     let atoms = key("atoms").map(str::parse).transpose()?;
+    let number = |name: &str| key(name).map(str::parse::<f64>).transpose();
+    let settings = TaskConfig {
+        beta0: number("beta0")?.map(PerModality::Same),
+        alpha_beta: number("alpha-beta")?,
+        nu: number("nu")?,
+        ..TaskConfig::default()
+    };
     for name in data::TASKS {
         if !wanted.is_empty() && !wanted.iter().any(|word| word == name) {
             continue;
@@ -51,7 +59,8 @@ fn main() -> Outcome<()> {
         let mut table = Table::default();
         for task in rounds {
             let atoms = atoms.unwrap_or(task.atoms);
-            measure(&task, &Config { preset, seed, threads: 1, ..Config::new(atoms) }, &mut table)?;
+            let config = Config { preset, seed, threads: 1, ..Config::new(atoms) };
+            measure(&task, &config, settings.clone(), &mut table)?;
         }
         table.print(name);
     }
@@ -78,16 +87,21 @@ impl Table {
     }
 }
 
-fn measure(task: &Task, config: &Config, table: &mut Table) -> Outcome<()> {
+fn measure(
+    task: &Task,
+    config: &Config,
+    mut settings: TaskConfig,
+    table: &mut Table,
+) -> Outcome<()> {
     let data = Data::new(task.train.clone(), true)?;
-    let settings = TaskConfig {
-        validation: task.validation.clone().map_or(Validation::Share(0.2), Validation::Rows),
-        balance: task.balance,
-        ..TaskConfig::default()
-    };
+    if let Some(rows) = &task.validation {
+        settings.validation = Validation::Rows(rows.clone());
+    }
+    settings.balance = task.balance;
     let started = Instant::now();
     let model = fit_task(&data, &task.labels, &settings, config, &mut Silent)?;
     table.add("seconds".into(), started.elapsed().as_secs_f64());
+    table.add("seconds of EM".into(), model.history.last().map_or(0.0, |facts| facts.seconds));
     if task.labels.kind() == LabelKind::Classes {
         let shares = task.truth.h().mean_axis(Axis(0)).unwrap_or_default();
         table.add("largest class".into(), shares.fold(0.0, |a: f64, &b| a.max(b)));

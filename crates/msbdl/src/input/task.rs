@@ -2,7 +2,7 @@
 
 use rand::seq::SliceRandom;
 
-use super::config::{PerModality, setting, spread};
+use super::config::{PerModality, Preset, setting, spread};
 use super::data::Data;
 use super::labels::{LabelKind, Labels};
 use crate::support::error::{Error, Result};
@@ -59,24 +59,25 @@ const VALIDATE_EVERY: usize = 10;
 
 /// Settings that fit the data and the labels.
 #[derive(Clone, Debug)]
-pub(crate) struct TaskPlan {
+pub struct TaskPlan {
     /// Labelled samples that learning sees, and those that judge it.
-    pub shown: Vec<usize>,
-    pub held: Vec<usize>,
+    pub(crate) shown: Vec<usize>,
+    pub(crate) held: Vec<usize>,
     /// beta_j^2 at the start; None: the energy of a label.
-    pub beta2: Vec<Option<f64>>,
-    pub alpha2: f64,
-    pub nu: f64,
-    pub validate_every: usize,
-    pub balance: bool,
+    pub(crate) beta2: Vec<Option<f64>>,
+    pub(crate) alpha2: f64,
+    pub(crate) nu: f64,
+    pub(crate) validate_every: usize,
+    pub(crate) balance: bool,
 }
 
 impl TaskConfig {
-    pub(crate) fn check(
+    /// Checks every setting against the data and the labels.
+    pub fn check(
         &self,
         data: &Data,
         labels: &Labels,
-        paper: bool,
+        preset: Preset,
         seed: u64,
     ) -> Result<TaskPlan> {
         if labels.n_samples() != data.n_samples() {
@@ -107,7 +108,7 @@ impl TaskConfig {
         if let Some(class) = labels.shares(&shown).iter().position(|share| *share == 0.0) {
             return Err(Error::LabelWithoutSample { name: labels.names()[class].clone() });
         }
-        let alpha2 = if paper { ALPHA2_PAPER } else { ALPHA2 };
+        let alpha2 = if preset == Preset::Paper { ALPHA2_PAPER } else { ALPHA2 };
         Ok(TaskPlan {
             nu: self.nu.unwrap_or(NU * shown.len() as f64),
             shown,

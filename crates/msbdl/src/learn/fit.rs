@@ -38,7 +38,7 @@ pub fn fit_task(
     observer: &mut (dyn Observer + Send),
 ) -> Result<Model> {
     let plan = config.check(data)?;
-    let task = task.check(data, labels, plan.preset == Preset::Paper, plan.seed)?;
+    let task = task.check(data, labels, plan.preset, plan.seed)?;
     on_threads(plan.threads, || run(data, &plan, Some((labels, &task)), observer))?
 }
 

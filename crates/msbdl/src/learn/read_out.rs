@@ -19,7 +19,7 @@ use crate::support::logistic::{self, Affine};
 use crate::support::score;
 
 /// Multiples of the noise that codes are tried under.
-const NOISE: [f64; 4] = [1.0, 3.0, 10.0, 30.0];
+const NOISE: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
 /// The one that is taken where no validation sample can tell.
 const NOISE_UNTRIED: f64 = 10.0;
 /// Ridges that are tried, on codes of unit size; each fit starts from the one before.
