@@ -36,8 +36,8 @@ pub enum Command {
 
 /// Shows it all on bundled data, in less than a minute
 ///
-/// Learns a model of 1,000 handwritten digits in three views, some of them hidden, codes the
-/// digits with it, and says what was found. Writes the views (fou.npy, kar.npy, zer.npy), the
+/// Learns a model of 1,000 handwritten digits in three views, some views and labels hidden, codes
+/// the digits with it, names those whose label was hidden, and says what was found. Writes the views (fou.npy, kar.npy, zer.npy), the
 /// model (model.safetensors) and the codes (codes.npz) into a folder.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]

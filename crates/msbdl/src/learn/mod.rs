@@ -17,4 +17,6 @@ pub(crate) mod read_out;
 pub(crate) mod run;
 pub mod stats;
 pub(crate) mod task;
+#[cfg(test)]
+mod task_laws;
 pub(crate) mod validate;
