@@ -123,9 +123,11 @@ fn verdict(told: &Prediction, labels: &[u8]) -> String {
     format!(
         "\nThe labels: of two digits in three the fit was told which numeral they show. The others it\n\
          names right, from each view (coded with the help of the other two) and from all, in\n\
-         {}  all together {:>19}\n  one of the views hidden {:>7}\n",
+         {}  {:24} {:>7}\n  {:24} {:>7}\n",
         views.collect::<String>(),
+        "all together",
         share(&told.probability, &|row| hidden(row).is_none()),
+        "one of the views hidden",
         share(&told.probability, &|row| hidden(row).is_some()),
     )
 }
