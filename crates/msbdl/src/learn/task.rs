@@ -13,6 +13,7 @@ use super::em::Em;
 use super::stats::Stats;
 use crate::input::labels::Labels;
 use crate::input::task::TaskPlan;
+use crate::support::buffer::Buffer;
 use crate::support::error::{Error, Result};
 use crate::support::linalg;
 
@@ -128,11 +129,11 @@ impl Labelled<'_> {
 fn joined(parts: &[(Answer, Vec<usize>)], rows: usize) -> Answer {
     let m = parts.iter().map(|(part, places)| part.t.len() / places.len()).max().unwrap_or(0);
     let mut all = Answer {
-        t: vec![0.0; rows * m],
-        b: vec![0.0; rows * m],
-        quad: vec![0.0; rows],
-        log_det: vec![0.0; rows],
-        cov: vec![0.0; parts[0].0.cov.len()],
+        t: Buffer::zeros(rows * m),
+        b: Buffer::zeros(rows * m),
+        quad: Buffer::zeros(rows),
+        log_det: Buffer::zeros(rows),
+        cov: Buffer::zeros(parts[0].0.cov.len()),
     };
     for (part, places) in parts {
         for (from, &to) in places.iter().enumerate() {
@@ -142,7 +143,7 @@ fn joined(parts: &[(Answer, Vec<usize>)], rows: usize) -> Answer {
             all.quad[to] = part.quad[from];
             all.log_det[to] = part.log_det[from];
         }
-        all.cov.iter_mut().zip(&part.cov).for_each(|(sum, cov)| *sum += cov);
+        all.cov.iter_mut().zip(part.cov.iter()).for_each(|(sum, cov)| *sum += cov);
     }
     all
 }
@@ -170,9 +171,9 @@ impl Told {
         rows: usize,
     ) -> Self {
         let (m, c) = (w.ncols(), w.nrows() as f64);
-        let used: f64 = v.iter().zip(&seen.b).map(|(v, b)| v * b).sum();
+        let used: f64 = v.iter().zip(seen.b.iter()).map(|(v, b)| v * b).sum();
         let mut mu = v;
-        mu.iter_mut().zip(&seen.t).for_each(|(mu, t)| *mu *= t);
+        mu.iter_mut().zip(seen.t.iter()).for_each(|(mu, t)| *mu *= t);
         let left = &h - &linalg::product(mu.view(), w.t());
         let mut misfit = vec![None; rows];
         for (left, &place) in left.rows().into_iter().zip(places) {

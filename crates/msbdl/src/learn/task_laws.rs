@@ -1,9 +1,5 @@
 //! Tests learning with labels against the paper's literal formulas and the laws it promises.
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
-
-use common::{assert_close, inverse, matrix, rng};
 use ndarray::{Array1, Array2};
 use proptest::prelude::*;
 use rand::RngExt;
@@ -12,6 +8,7 @@ use rand_distr::StandardNormal;
 use super::e_step::Posterior;
 use super::em::{Ask, Em, Schedule};
 use super::init::start;
+use super::laws::common::{assert_close, inverse, matrix, rng};
 use super::task::Task;
 use super::validate::Validator;
 use crate::input::config::Preset;
@@ -153,7 +150,7 @@ proptest! {
     /// Samples without a label add nothing to the sums for W.
     #[test]
     fn samples_without_a_label_say_nothing_of_w(seed in 0u64..1000, n in 1usize..5) {
-        let known = |i: usize| i < 9 || i % 2 == 0;
+        let known = |i: usize| i < 9 || i.is_multiple_of(2);
         let (data, labels) = case(seed, 30, [n, 2], known);
         let prior = OneToOne { n_atoms: 3 };
         let all = em(seed, &data, &labels, &prior);

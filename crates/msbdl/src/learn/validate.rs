@@ -101,8 +101,8 @@ impl Validator {
         let prepared = Prepared::new(em.d[j].view(), em.s[j], Posterior::Exact);
         let answer = e_step(&prepared, y.view(), v.view(), Want { cov: false, slopes: false });
         let (mut mu, mut variance) = (v.clone(), v);
-        mu.iter_mut().zip(&answer.t).for_each(|(mu, t)| *mu *= t);
-        variance.iter_mut().zip(&answer.b).for_each(|(v, b)| *v *= (1.0 - *v * b).max(0.0));
+        mu.iter_mut().zip(answer.t.iter()).for_each(|(mu, t)| *mu *= t);
+        variance.iter_mut().zip(answer.b.iter()).for_each(|(v, b)| *v *= (1.0 - *v * b).max(0.0));
         Held { places, samples, mu, variance }
     }
 
