@@ -25,7 +25,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     Demo(Demo),
-    Fit(Fit),
+    Fit(Box<Fit>),
     Encode(Encode),
     Predict(Predict),
     Score(Score),
