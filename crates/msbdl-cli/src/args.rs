@@ -25,8 +25,10 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     Demo(Demo),
-    Fit(Fit),
+    Fit(Box<Fit>),
     Encode(Encode),
+    Predict(Predict),
+    Score(Score),
     Info(Info),
     Synth(Synth),
     Recovery(Recovery),
@@ -34,8 +36,8 @@ pub enum Command {
 
 /// Shows it all on bundled data, in less than a minute
 ///
-/// Learns a model of 1,000 handwritten digits in three views, some of them hidden, codes the
-/// digits with it, and says what was found. Writes the views (fou.npy, kar.npy, zer.npy), the
+/// Learns a model of 1,000 handwritten digits in three views, some views and labels hidden, codes
+/// the digits with it, names those whose label was hidden, and says what was found. Writes the views (fou.npy, kar.npy, zer.npy), the
 /// model (model.safetensors) and the codes (codes.npz) into a folder.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -103,11 +105,100 @@ pub struct Fit {
     /// Threads to use; 0 is one per core; the model does not depend on it
     #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true)]
     pub threads: String,
+    #[command(flatten)]
+    pub task: Task,
     /// Take the data as they are, without subtracting the mean of each feature
     #[arg(long)]
     pub no_center: bool,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// What fit does with labels.
+#[derive(Args)]
+pub struct Task {
+    /// Labels to learn: a class for each sample, or a matrix of tags (0 and 1)
+    ///
+    /// The model then also predicts (msbdl predict). An empty or NaN label is a sample without
+    /// one, which takes part all the same.
+    #[arg(long, value_name = "FILE", verbatim_doc_comment)]
+    pub labels: Option<String>,
+    /// Share of the labelled samples whose labels are held back to judge by [default: 0.2]
+    ///
+    /// It is taken from every class alike; 0 for none.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, hide_short_help = true)]
+    pub validation: Option<String>,
+    /// Text file with the rows (from 0) or ids of those samples instead, one a line
+    #[arg(long, value_name = "FILE", conflicts_with = "validation", hide_short_help = true)]
+    pub validation_rows: Option<String>,
+    /// Label noise to start from: one number, or NAME=B for some modalities
+    ///
+    /// A standard deviation. [default: that of the labels themselves]
+    #[arg(long, value_name = "B|NAME=B", allow_negative_numbers = true, hide_short_help = true)]
+    pub beta0: Vec<String>,
+    /// Factor on the label noise per iteration, between 0 and 1
+    ///
+    /// [default: the square root of 0.967; with preset paper of 0.995]
+    #[arg(long, value_name = "A", allow_negative_numbers = true, hide_short_help = true)]
+    pub alpha_beta: Option<String>,
+    /// Ridge on the projection from codes to labels [default: a thousandth per labelled sample]
+    #[arg(long, value_name = "V", allow_negative_numbers = true, hide_short_help = true)]
+    pub nu: Option<String>,
+    /// Iterations between looks at the labels held back [default: 10]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, hide_short_help = true)]
+    pub validate_every: Option<String>,
+    /// Let every class count the same, however many samples it has
+    #[arg(long, hide_short_help = true)]
+    pub balance: bool,
+}
+
+/// Predicts labels with a model that was fitted with labels
+///
+/// Takes any of the model's modalities; the others count as missing. A .csv file gets, with a row
+/// for each sample: row or id, label, p.LABEL (the probability of each label) and vote.NAME (what
+/// each modality says by itself). A .npy file gets the labels alone; of tags, a matrix of 0 and 1.
+#[derive(Args)]
+#[command(after_help = help::PREDICT_EXAMPLES, after_long_help = help::with_files(help::PREDICT_EXAMPLES), verbatim_doc_comment)]
+pub struct Predict {
+    /// Model file, as written by 'msbdl fit --labels'
+    #[arg(long, value_name = "FILE")]
+    pub model: PathBuf,
+    /// The model's name for a modality and the file with its values; once for each modality
+    #[arg(long, value_name = "NAME=FILE", required = true)]
+    pub modality: Vec<String>,
+    /// Let this modality alone decide; the others still help to code it
+    #[arg(long, value_name = "NAME")]
+    pub modality_only: Option<String>,
+    /// Name so many labels for each sample, the most probable first
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub top: Option<String>,
+    /// Where to write the predictions; the name must end in .csv or .npy
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Compares predictions with labels
+///
+/// Prints for classes: accuracy, balanced accuracy, macro F1 and who was taken for whom; for tags:
+/// the share of a sample's k tags among its k most probable ones, and the mean average precision.
+/// Samples without a label do not count.
+#[derive(Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Example:\n  msbdl score --predictions predicted.csv --labels truth.csv"
+)]
+pub struct Score {
+    /// File written by 'msbdl predict', .csv
+    #[arg(long, value_name = "FILE")]
+    pub predictions: PathBuf,
+    /// The true labels; matched by id where the predictions have ids
+    #[arg(long, value_name = "FILE")]
+    pub labels: String,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Codes samples with a model

@@ -38,16 +38,7 @@ pub fn run(args: &Encode) -> Result<()> {
     let threads = settings::threads(&args.threads)?;
     write::check_file(&args.out, "npz")?;
     let model = load(&args.model)?;
-    let known: Vec<&str> = model.modalities.iter().map(|part| part.name.as_str()).collect();
-    for (name, file) in files.each() {
-        if !known.contains(&name) {
-            return Err(Fail::input(format!(
-                "{file}: modality '{name}' is not in the model; its modalities are {}",
-                known.join(", ")
-            )));
-        }
-        spare(&args.out, file)?;
-    }
+    check_known(&files, &model, &args.out)?;
     let samples = files.read(common.ids)?;
     let note = samples.note();
     let n_samples = samples.count();
@@ -77,6 +68,21 @@ pub fn run(args: &Encode) -> Result<()> {
         (false, false) => show::print(&report.text()),
         (false, true) => Ok(()),
     }
+}
+
+/// Checks that the model knows the modalities, and that the output replaces none of the files.
+pub fn check_known(files: &Files, model: &Model, out: &Path) -> Result<()> {
+    let known: Vec<&str> = model.modalities.iter().map(|part| part.name.as_str()).collect();
+    for (name, file) in files.each() {
+        if !known.contains(&name) {
+            return Err(Fail::input(format!(
+                "{file}: modality '{name}' is not in the model; its modalities are {}",
+                known.join(", ")
+            )));
+        }
+        spare(out, file)?;
+    }
+    Ok(())
 }
 
 pub fn load(path: &Path) -> Result<Model> {

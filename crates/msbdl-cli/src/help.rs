@@ -7,6 +7,8 @@ First steps:
             --atoms 60 --out model.safetensors
   msbdl info model.safetensors
   msbdl encode --model model.safetensors --modality image=new.npy --out codes.npz
+  msbdl fit --modality image=image.npy --labels classes.txt --atoms 60 --out model.safetensors
+  msbdl predict --model model.safetensors --modality image=new.npy --out predicted.csv
 
 Exit codes: 0 done, 1 the run failed, 2 something is wrong with the input or the options.";
 
@@ -25,6 +27,12 @@ Examples:
   msbdl fit --modality rna=rna.csv --modality protein=protein.csv --ids --atoms 40 --out m.safetensors
   msbdl fit --modality a=all.npz:a --modality b=all.npz:b --atoms 50 --preset paper --sigma0 a=1 \\
             --sigma0 b=1.5 --out paper.safetensors";
+
+pub const PREDICT_EXAMPLES: &str = "\
+Examples:
+  msbdl predict --model model.safetensors --modality image=new.npy --modality text=new.csv \\
+                --out predicted.csv
+  msbdl predict --model model.safetensors --modality image=new.npy --out labels.npy";
 
 pub const ENCODE_EXAMPLES: &str = "\
 Examples:

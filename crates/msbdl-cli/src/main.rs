@@ -9,9 +9,12 @@ mod fit;
 mod help;
 mod info;
 mod input;
+mod labels;
+mod predict;
 mod progress;
 mod read;
 mod recovery;
+mod score;
 mod settings;
 mod show;
 mod synth;
@@ -43,6 +46,8 @@ fn run(command: &Command) -> fail::Result<()> {
         Command::Demo(args) => demo::run(args),
         Command::Fit(args) => fit::run(args),
         Command::Encode(args) => encode::run(args),
+        Command::Predict(args) => predict::run(args),
+        Command::Score(args) => score::run(args),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Recovery(args) => recovery::run(args),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use msbdl::{Config, Data, Facts, Model, Next, Observer};
+use msbdl::{Config, Data, Facts, Labels, Model, Next, Observer, TaskConfig};
 
 use crate::show::significant;
 
@@ -16,14 +16,22 @@ const FULL: f64 = 1000.0;
 const INTERRUPTED: i32 = 130;
 
 /// Fits; the first Ctrl-C ends the fit early, the second ends the program.
-pub fn fit(data: &Data, config: &Config, quiet: bool) -> msbdl::Result<(Model, Duration)> {
+pub fn fit(
+    data: &Data,
+    task: Option<(&Labels, &TaskConfig)>,
+    config: &Config,
+    quiet: bool,
+) -> msbdl::Result<(Model, Duration)> {
     let mut watch = Watch {
         stop: stop_on_interrupt(quiet),
         bar: (!quiet && stderr().is_terminal()).then(bar),
         scales: data.modalities().iter().map(|modality| modality.scale()).collect(),
         start: Instant::now(),
     };
-    let model = msbdl::fit(data, config, &mut watch);
+    let model = match task {
+        Some((labels, task)) => msbdl::fit_task(data, labels, task, config, &mut watch),
+        None => msbdl::fit(data, config, &mut watch),
+    };
     if let Some(bar) = &watch.bar {
         bar.finish_and_clear();
     }

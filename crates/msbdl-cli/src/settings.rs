@@ -35,7 +35,7 @@ pub fn config(args: &Fit) -> Result<Config> {
 }
 
 /// Takes one value, or NAME=VALUE any number of times.
-fn per_modality<T>(
+pub fn per_modality<T>(
     option: &str,
     given: &[String],
     parse: impl Fn(&str, &str) -> Result<T>,

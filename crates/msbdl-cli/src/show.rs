@@ -4,7 +4,7 @@ use std::io::{self, Write, stdout};
 use std::path::Path;
 use std::time::Duration;
 
-use msbdl::{Model, StopReason};
+use msbdl::{Classifier, LabelKind, Model, ReadOut, StopReason};
 use serde::Serialize;
 
 use crate::choices;
@@ -30,6 +30,61 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
     modalities: Vec<ModalityReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classifier: Option<ClassifierReport>,
+}
+
+/// How labels are told.
+#[derive(Serialize)]
+struct ClassifierReport {
+    kind: LabelKind,
+    labels: Vec<String>,
+    read_out: ReadOut,
+    /// Samples whose labels were held back, and how they were told.
+    n_validation: usize,
+    accuracy: Option<f64>,
+    calibration_error: Option<f64>,
+}
+
+impl ClassifierReport {
+    fn new(classifier: &Classifier) -> Self {
+        let report = classifier.validation.as_ref();
+        let chosen = report.map(|report| match classifier.read_out {
+            ReadOut::Projection => &report.projection,
+            ReadOut::Logistic => &report.logistic,
+        });
+        ClassifierReport {
+            kind: classifier.kind,
+            labels: classifier.names.clone(),
+            read_out: classifier.read_out,
+            n_validation: report.map_or(0, |report| report.n_samples),
+            accuracy: chosen.map(|report| report.accuracy),
+            calibration_error: chosen.map(|report| report.calibration_error),
+        }
+    }
+
+    fn text(&self) -> String {
+        let (count, what) = (
+            self.labels.len(),
+            match self.kind {
+                LabelKind::Classes => "classes",
+                LabelKind::Tags => "tags",
+            },
+        );
+        let judged = match (self.accuracy, self.calibration_error) {
+            (Some(accuracy), Some(error)) => format!(
+                "; {} right of {} held back, calibration error {error:.3}",
+                percent(accuracy),
+                self.n_validation
+            ),
+            _ => String::new(),
+        };
+        let how = match self.read_out {
+            ReadOut::Projection => "W mu",
+            ReadOut::Logistic => "logistic regression",
+        };
+        format!("labels   {count} {what}, told by {how}{judged}\n")
+    }
 }
 
 #[derive(Serialize)]
@@ -71,6 +126,7 @@ impl Report {
             e_steps: last.map_or(0.0, |facts| facts.e_steps),
             seconds: took.map(|took| took.as_secs_f64()),
             modalities: modalities.collect(),
+            classifier: model.classifier.as_ref().map(ClassifierReport::new),
         }
     }
 
@@ -90,6 +146,7 @@ impl Report {
             "{table}\n\
              samples  {n_samples}\n\
              atoms    {n_atoms}, {used} of them in use; {per_sample:.1} per sample on average\n\
+             {labels}\
              fit      {stop}\n\
              \x20        iterations {iterations}, E-steps {e_steps:.0}{took} \
              (preset {preset}, seed {seed})\n\
@@ -99,6 +156,7 @@ impl Report {
             n_atoms = self.n_atoms,
             used = self.atoms_used,
             per_sample = self.atoms_per_sample,
+            labels = self.classifier.as_ref().map_or(String::new(), ClassifierReport::text),
             stop = stop(self.stop_reason),
             iterations = self.iterations,
             e_steps = self.e_steps,
@@ -116,6 +174,7 @@ fn stop(reason: StopReason) -> &'static str {
             "not-settled: all rounds were used, but the noise of some modality was still changing"
         }
         StopReason::MaxIterations => "max-iterations: ended before the procedure was complete",
+        StopReason::Validated => "validated: the labels held back gained nothing any more",
         StopReason::Interrupted => "interrupted: the model is what was learnt so far",
     }
 }

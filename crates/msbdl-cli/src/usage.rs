@@ -5,7 +5,8 @@ use clap::error::{Error, ErrorKind};
 use crate::fail::{Fail, Result};
 use crate::show;
 
-const COMMANDS: [&str; 6] = ["demo", "fit", "encode", "info", "synth", "recovery"];
+const COMMANDS: [&str; 8] =
+    ["demo", "fit", "encode", "predict", "score", "info", "synth", "recovery"];
 
 pub fn answer(error: &Error) -> Result<()> {
     match error.kind() {

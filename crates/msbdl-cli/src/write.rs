@@ -157,19 +157,50 @@ fn put<W: Write + io::Seek>(
             array.finish()
         }
         Values::Text(texts) => {
-            let longest = texts.iter().map(|text| text.chars().count()).max();
-            // NumPy has no text of length nought.
-            let length = longest.unwrap_or(0).max(1) as u64;
-            let kind: TypeStr = format!("<U{length}").parse().map_err(io::Error::other)?;
             let entry = archive.array::<str>(name, options)?;
             let shape = [texts.len() as u64];
-            let mut array = entry.dtype(DType::new_scalar(kind)).shape(&shape).begin_nd()?;
+            let mut array = entry.dtype(text_type(texts)?).shape(&shape).begin_nd()?;
             for text in *texts {
                 array.push(text)?;
             }
             array.finish()
         }
     }
+}
+
+/// Writes whole numbers as `numpy.save` does.
+pub fn npy_numbers<'a>(path: &'a Path, numbers: &[i64]) -> Result<Ready<'a>> {
+    beside(path, |file| {
+        let mut buffer = BufWriter::new(file);
+        let options = npyz::WriteOptions::new().default_dtype().shape(&[numbers.len() as u64]);
+        let mut array = options.writer(&mut buffer).begin_nd()?;
+        array.extend(numbers.iter().copied())?;
+        array.finish()?;
+        buffer.flush()
+    })
+}
+
+/// Writes text as `numpy.save` does.
+pub fn npy_texts<'a>(path: &'a Path, texts: &[String]) -> Result<Ready<'a>> {
+    beside(path, |file| {
+        let mut buffer = BufWriter::new(file);
+        let options = npyz::WriteOptions::<str>::new().dtype(text_type(texts)?);
+        let mut array = options.shape(&[texts.len() as u64]).writer(&mut buffer).begin_nd()?;
+        for text in texts {
+            array.push(text)?;
+        }
+        array.finish()?;
+        buffer.flush()
+    })
+}
+
+/// Unicode of the length of the longest text.
+fn text_type(texts: &[String]) -> io::Result<DType> {
+    let longest = texts.iter().map(|text| text.chars().count()).max();
+    // NumPy has no text of length nought.
+    let length = longest.unwrap_or(0).max(1) as u64;
+    let kind: TypeStr = format!("<U{length}").parse().map_err(io::Error::other)?;
+    Ok(DType::new_scalar(kind))
 }
 
 /// Writes one matrix as `numpy.save` does.

@@ -7,14 +7,18 @@ pub mod support;
 
 pub use input::config::{Config, PerModality, Preset};
 pub use input::data::Data;
+pub use input::labels::{LabelKind, Labels};
+pub use input::task::{TaskConfig, Validation};
 pub use learn::e_step::Posterior;
 pub use learn::em::Schedule;
-pub use learn::fit::fit;
+pub use learn::fit::{fit, fit_task};
+pub use model::classifier::{Classifier, ReadOut};
 pub use model::encode::Codes;
+pub use model::predict::{Prediction, Vote};
 pub use model::{Model, StopReason};
 pub use support::error::{Error, Result};
 pub use support::observe::{Facts, Next, Observer, Silent};
-pub use support::{recovery, synth};
+pub use support::{recovery, score, synth};
 
 /// Runs the README's code.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 
 mod csv;
 mod ids;
+mod labels;
 mod lines;
 mod npy;
 mod npz;
@@ -15,6 +16,7 @@ use std::path::Path;
 use ndarray::Array2;
 
 pub use ids::matched;
+pub use labels::{Given, Samples, labels};
 
 /// One modality as a file holds it: rows are samples, NaN is a missing value.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::folder::Folder;
 fn every_command_explains_itself() {
     let folder = Folder::empty();
     assert_snapshot!("help", folder.ok("--help"));
-    for command in ["demo", "fit", "encode", "info", "synth", "recovery"] {
+    for command in ["demo", "fit", "encode", "predict", "score", "info", "synth", "recovery"] {
         assert_snapshot!(format!("help_{command}"), folder.ok(&format!("{command} --help")));
     }
 }
@@ -16,7 +16,7 @@ fn every_command_explains_itself() {
 #[test]
 fn the_short_help_fits_on_a_page() {
     let folder = Folder::empty();
-    for command in ["demo", "fit", "encode", "info", "synth", "recovery"] {
+    for command in ["demo", "fit", "encode", "predict", "score", "info", "synth", "recovery"] {
         let lines = folder.ok(&format!("{command} -h")).lines().count();
         assert!(lines <= 35, "{command} -h has {lines} lines");
     }

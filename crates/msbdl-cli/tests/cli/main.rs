@@ -12,4 +12,5 @@ mod option_errors;
 mod output_errors;
 mod readme;
 mod session;
+mod task;
 mod truth;

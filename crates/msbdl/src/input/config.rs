@@ -240,12 +240,12 @@ impl Preset {
     }
 }
 
-fn setting(option: &'static str, expected: &str, found: impl ToString) -> Error {
+pub(crate) fn setting(option: &'static str, expected: &str, found: impl ToString) -> Error {
     Error::Setting { option, expected: expected.to_owned(), found: found.to_string() }
 }
 
 /// The value of each modality of the data, if one was given.
-fn spread<T: Copy>(
+pub(crate) fn spread<T: Copy>(
     given: &PerModality<T>,
     data: &Data,
     option: &'static str,

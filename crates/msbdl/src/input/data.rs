@@ -102,6 +102,18 @@ impl Data {
         Data { modalities: modalities.collect(), n_samples: rows.len(), center: self.center }
     }
 
+    /// Some of the samples and modalities, as they are.
+    pub(crate) fn select(&self, rows: &[usize], modalities: &[usize]) -> Self {
+        let modalities = modalities.iter().map(|&j| &self.modalities[j]).map(|modality| Modality {
+            name: modality.name.clone(),
+            y: modality.y.select(Axis(0), rows),
+            present: rows.iter().map(|&row| modality.present[row]).collect(),
+            mean: modality.mean.clone(),
+            scale: modality.scale,
+        });
+        Data { modalities: modalities.collect(), n_samples: rows.len(), center: self.center }
+    }
+
     pub fn n_samples(&self) -> usize {
         self.n_samples
     }

@@ -9,6 +9,7 @@ use super::e_step::{Posterior, Prepared};
 use super::m_step::update_dictionary;
 use super::partition::Step;
 use super::stats::Stats;
+use super::task::Task;
 use crate::input::data::Data;
 use crate::input::prior::{GammaStep, Prior};
 use crate::support::error::Result;
@@ -42,6 +43,8 @@ pub(crate) struct Em<'a> {
     pub s: Vec<f64>,
     /// One row of n_gamma per entry of `order`.
     pub gamma: Vec<f64>,
+    /// Labels, where there are any.
+    pub task: Option<Task>,
     /// Row of gamma -> sample.
     order: Vec<usize>,
     blocks: Vec<Block>,
@@ -95,6 +98,7 @@ impl<'a> Em<'a> {
             offset: data.modalities().iter().map(|x| Array1::zeros(x.n_features())).collect(),
             s: Vec::new(),
             gamma: vec![0.0; l * prior.n_gamma()],
+            task: None,
             order,
             blocks,
             next: 0,
@@ -148,10 +152,12 @@ impl<'a> Em<'a> {
             GammaStep::Toggle(_) => Posterior::Exact,
             _ => self.posterior,
         };
+        let labels = self.task.as_ref().map(|task| task.stacked(self, posterior));
         let step = Step {
             data: self.data,
             prior: self.prior,
             dictionaries: &self.prepared(posterior),
+            labels: labels.as_ref(),
             gamma_step: ask.gamma,
             learn: ask.learn,
             cross: ask.cross,
@@ -159,8 +165,11 @@ impl<'a> Em<'a> {
         step.run(samples, gamma)
     }
 
-    /// D_j = B C^-1 for the modalities that are not frozen; relative changes.
+    /// D_j = B C^-1 for the modalities that are not frozen, and W_j; relative changes of D.
     pub fn m_step(&mut self, stats: &Stats, frozen: &[bool]) -> Result<Vec<f64>> {
+        if let Some(task) = &mut self.task {
+            task.update(stats)?;
+        }
         let center = self.data.center();
         let all = self.d.iter_mut().zip(&mut self.offset).zip(&stats.modalities).zip(frozen);
         all.map(|(((d, offset), stats), frozen)| {
@@ -199,20 +208,40 @@ impl<'a> Em<'a> {
         self.order[row]
     }
 
+    /// Whether the sample of a row of gamma has modality j.
+    pub fn has(&self, j: usize, row: usize) -> bool {
+        self.data.modalities()[j].present()[self.order[row]]
+    }
+
+    /// v_j of a row of gamma.
+    pub fn variances(&self, j: usize, row: usize) -> Array1<f64> {
+        let k = self.prior.n_gamma();
+        let mut v = vec![0.0; self.prior.n_atoms(j)];
+        self.prior.variances(&self.gamma[row * k..(row + 1) * k], j, &mut v);
+        Array1::from(v)
+    }
+
     /// Column k of D_j becomes what column `from[k]` was, here and in remembered sums.
     pub fn permute(&mut self, j: usize, from: &[usize]) {
         self.d[j] = self.d[j].select(Axis(1), from);
+        if let Some(task) = &mut self.task {
+            task.w[j] = task.w[j].select(Axis(1), from);
+        }
         for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
             let stats = &mut stats.modalities[j];
             stats.c = stats.c.select(Axis(0), from).select(Axis(1), from);
             stats.b = stats.b.select(Axis(1), from);
             stats.mu = stats.mu.select(Axis(0), from);
             stats.energy = stats.energy.select(Axis(0), from);
+            stats.labels.iter_mut().for_each(|labels| labels.permute(from));
         }
     }
 
     /// Drops what remembered sums say of an atom that has been replaced.
     pub fn forget(&mut self, atom: usize) {
+        if let Some(task) = &mut self.task {
+            task.w.iter_mut().for_each(|w| w.column_mut(atom).fill(0.0));
+        }
         for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
             for stats in &mut stats.modalities {
                 stats.c.row_mut(atom).fill(0.0);
@@ -220,6 +249,7 @@ impl<'a> Em<'a> {
                 stats.b.column_mut(atom).fill(0.0);
                 stats.mu[atom] = 0.0;
                 stats.energy[atom] = 0.0;
+                stats.labels.iter_mut().for_each(|labels| labels.forget(atom));
             }
         }
     }

@@ -4,10 +4,15 @@ use super::auto::auto;
 use super::em::Em;
 use super::init::start;
 use super::paper::paper;
+use super::read_out::fit_read_outs;
 use super::run::{Halt, Run};
+use super::task::Task;
+use super::validate::Validator;
 use crate::input::config::{Config, Plan, Preset};
 use crate::input::data::Data;
-use crate::input::prior::{OneToOne, Slab};
+use crate::input::labels::Labels;
+use crate::input::prior::{OneToOne, Prior, Slab};
+use crate::input::task::{TaskConfig, TaskPlan};
 use crate::model::summary::summarise;
 use crate::model::{ModalityModel, Model, StopReason};
 use crate::support::error::{Error, Result};
@@ -19,7 +24,22 @@ use crate::support::observe::Observer;
 /// the observer stops the run, the model so far is returned, with its stop reason.
 pub fn fit(data: &Data, config: &Config, observer: &mut (dyn Observer + Send)) -> Result<Model> {
     let plan = config.check(data)?;
-    on_threads(plan.threads, || run(data, &plan, observer))?
+    on_threads(plan.threads, || run(data, &plan, None, observer))?
+}
+
+/// Learns dictionaries from data of which some samples have labels, and how to tell labels.
+///
+/// The labels pull the dictionaries toward what tells them apart, and the model has a classifier.
+pub fn fit_task(
+    data: &Data,
+    labels: &Labels,
+    task: &TaskConfig,
+    config: &Config,
+    observer: &mut (dyn Observer + Send),
+) -> Result<Model> {
+    let plan = config.check(data)?;
+    let task = task.check(data, labels, plan.preset, plan.seed)?;
+    on_threads(plan.threads, || run(data, &plan, Some((labels, &task)), observer))?
 }
 
 /// Runs `work` on a pool of its own; nought threads means one per core.
@@ -29,11 +49,23 @@ pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Sen
     Ok(pool.install(work))
 }
 
-fn run(data: &Data, plan: &Plan, observer: &mut dyn Observer) -> Result<Model> {
+fn run(
+    data: &Data,
+    plan: &Plan,
+    task: Option<(&Labels, &TaskPlan)>,
+    observer: &mut dyn Observer,
+) -> Result<Model> {
     let prior = OneToOne { n_atoms: plan.n_atoms };
     let mut em = Em::new(data, &prior, plan.posterior, plan.schedule, plan.batch_size, plan.seed);
     start(&mut em, plan.seed);
+    if let Some((labels, task)) = task {
+        let n_atoms: Vec<usize> = (0..em.d.len()).map(|j| prior.n_atoms(j)).collect();
+        em.task = Some(Task::new(labels, task, &n_atoms));
+    }
+    let validator = task.map(|(_, task)| Validator::new(&em, task));
     let mut run = Run::new(em, plan.max_iter, observer);
+    run.validator = validator;
+    run.stop_early = plan.preset == Preset::Paper;
     let mut slab = Slab { log_odds: 0.0, power: 1.0 };
     let outcome = match plan.preset {
         Preset::Paper => paper(&mut run, &plan.anneal),
@@ -56,7 +88,7 @@ fn run(data: &Data, plan: &Plan, observer: &mut dyn Observer) -> Result<Model> {
         scale: modality.scale(),
         sigma2: run.em.s[j] * modality.scale().powi(2),
     });
-    Ok(Model {
+    let mut model = Model {
         modalities: modalities.collect(),
         preset: plan.preset,
         seed: plan.seed,
@@ -64,5 +96,12 @@ fn run(data: &Data, plan: &Plan, observer: &mut dyn Observer) -> Result<Model> {
         history: run.history,
         slab,
         summary,
-    })
+        classifier: None,
+    };
+    if let (Some((labels, plan)), Some(task)) = (task, run.em.task) {
+        let best = run.validator.and_then(Validator::best).map(|best| best.w);
+        let w = [task.w].into_iter().chain(best).collect();
+        model.classifier = Some(fit_read_outs(&model, data, labels, plan, w, &task.beta2));
+    }
+    Ok(model)
 }

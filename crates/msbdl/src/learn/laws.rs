@@ -1,7 +1,7 @@
 //! Tests the steps of EM against their literal formulas and the laws they promise.
 
 #[path = "../../tests/common/mod.rs"]
-mod common;
+pub(super) mod common;
 
 use common::{assert_close, inverse, matrix, posterior, rng};
 use ndarray::{Array1, Array2};

@@ -13,5 +13,10 @@ pub(crate) mod noise;
 pub(crate) mod pair;
 pub(crate) mod paper;
 pub(crate) mod partition;
+pub(crate) mod read_out;
 pub(crate) mod run;
 pub mod stats;
+pub(crate) mod task;
+#[cfg(test)]
+mod task_laws;
+pub(crate) mod validate;

@@ -6,6 +6,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 use super::e_step::{Answer, Prepared, Want, e_step};
 use super::stats::{Cross, ModalityStats, Stats};
+use super::task::{Labelled, Told};
 use crate::input::data::Data;
 use crate::input::prior::{GammaStep, Moments, Prior};
 use crate::support::buffer::Buffer;
@@ -23,6 +24,8 @@ pub(crate) struct Step<'a> {
     pub data: &'a Data,
     pub prior: &'a dyn Prior,
     pub dictionaries: &'a [Prepared],
+    /// Labels that the samples are coded with.
+    pub labels: Option<&'a Labelled<'a>>,
     pub gamma_step: GammaStep,
     /// Gather the sums that the M-step needs.
     pub learn: bool,
@@ -91,10 +94,14 @@ impl Step<'_> {
             cov: self.learn,
             slopes: self.cross || matches!(self.gamma_step, GammaStep::Toggle(_)),
         };
-        let answer = e_step(&self.dictionaries[j], y.rows(n), v.rows(m), want);
+        let plain = &self.dictionaries[j];
+        let (answer, told) = match self.labels {
+            None => (e_step(plain, y.rows(n), v.rows(m), want), None),
+            Some(labels) => labels.e_step(j, plain, &present, y.rows(n), v.rows(m), want),
+        };
         let mut mu = Buffer::zeros(v.len());
         mu.iter_mut().zip(&*v).zip(&*answer.t).for_each(|((mu, v), t)| *mu = v * t);
-        Seen { dictionary: &self.dictionaries[j], n, m, place, y, v, mu, answer }
+        Seen { dictionary: plain, n, m, place, y, v, mu, answer, told }
     }
 }
 
@@ -110,6 +117,7 @@ struct Seen<'a> {
     v: Buffer,
     mu: Buffer,
     answer: Answer,
+    told: Option<Told>,
 }
 
 impl Seen<'_> {
@@ -140,13 +148,18 @@ impl Seen<'_> {
         }
     }
 
-    /// |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b.
+    /// |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b, both without
+    /// what belongs to the label.
     fn residual_and_free(&self, place: usize) -> (f64, f64) {
         let (mut vb, mut vtt) = (0.0, 0.0);
         let Moments { v, t, b } = self.at(place);
         for ((v, t), b) in v.iter().zip(t).zip(b) {
             vb += v * b;
             vtt += v * t * t;
+        }
+        if let Some(told) = &self.told {
+            vb *= 1.0 - told.share(place);
+            vtt += told.misfit(place);
         }
         // Both are positive; rounding must not say otherwise.
         let residual = (self.dictionary.s() * (self.answer.quad[place] - vtt)).max(0.0);
@@ -159,6 +172,10 @@ impl Seen<'_> {
         stats.count = self.place.iter().flatten().count();
         if stats.count == 0 {
             return stats;
+        }
+        if let Some(told) = &self.told {
+            stats.log_likelihood += told.constants();
+            stats.labels = told.sums(learn);
         }
         if learn {
             let (y, mu) = (self.y.rows(n), self.mu.rows(m));

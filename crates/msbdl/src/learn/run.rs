@@ -6,6 +6,7 @@ use super::clean::clean;
 use super::em::{Ask, Em};
 use super::pair::repair_pairing;
 use super::stats::Stats;
+use super::validate::Validator;
 use crate::input::prior::GammaStep;
 use crate::model::StopReason;
 use crate::support::error::Error;
@@ -39,6 +40,10 @@ pub(crate) struct Run<'a> {
     pub frozen: Vec<bool>,
     pub history: Vec<Facts>,
     pub progress: f64,
+    /// Looks at labels that were held back.
+    pub validator: Option<Validator>,
+    /// Whether those may end the run.
+    pub stop_early: bool,
     observer: &'a mut dyn Observer,
     max_iter: usize,
     started: Instant,
@@ -51,6 +56,8 @@ impl<'a> Run<'a> {
             em,
             history: Vec::new(),
             progress: 0.0,
+            validator: None,
+            stop_early: false,
             observer,
             max_iter,
             started: Instant::now(),
@@ -66,11 +73,17 @@ impl<'a> Run<'a> {
         let dictionary_change = self.em.m_step(&stats, &self.frozen)?;
         let columns_paired = if ask.cross { repair_pairing(&mut self.em, &stats) } else { 0 };
         let atoms_cleaned = if repair.clean { clean(&mut self.em, &stats) } else { 0 };
+        let iteration = self.history.len() + 1;
+        let beta = self.em.task.as_ref().map_or(Vec::new(), |task| task.beta());
+        let validator = self.validator.as_mut();
+        let validation = validator.and_then(|validator| validator.look(&mut self.em, iteration));
         let facts = Facts {
-            iteration: self.history.len() + 1,
+            iteration,
             stage: stage.to_owned(),
             log_likelihood: self.log_likelihood(&stats),
             sigma,
+            beta,
+            validation,
             dictionary_change,
             atoms_cleaned,
             columns_paired,
@@ -82,6 +95,9 @@ impl<'a> Run<'a> {
         self.history.push(facts);
         if next == Next::Stop {
             return Err(Halt::Stopped(StopReason::Interrupted));
+        }
+        if self.stop_early && self.validator.as_ref().is_some_and(Validator::done) {
+            return Err(Halt::Stopped(StopReason::Validated));
         }
         if self.history.len() >= self.max_iter {
             return Err(Halt::Stopped(StopReason::MaxIterations));

@@ -2,6 +2,8 @@
 
 use ndarray::{Array1, Array2};
 
+use super::task::LabelSums;
+
 /// One modality's sums over a set of samples.
 #[derive(Clone, Debug)]
 pub struct ModalityStats {
@@ -25,6 +27,8 @@ pub struct ModalityStats {
     pub free: f64,
     /// Samples by residual per degree of freedom.
     pub spread: Histogram,
+    /// What labelled samples say of W; none without labels.
+    pub(crate) labels: Option<LabelSums>,
 }
 
 impl ModalityStats {
@@ -40,6 +44,7 @@ impl ModalityStats {
             residual: 0.0,
             free: 0.0,
             spread: Histogram::new(),
+            labels: None,
         }
     }
 
@@ -59,6 +64,7 @@ impl ModalityStats {
         self.residual += other.residual;
         self.free += other.free;
         self.spread.merge(&other.spread);
+        LabelSums::merge(&mut self.labels, &other.labels);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::input::prior::{GammaStep, OneToOne};
 use crate::learn::e_step::{Posterior, Want, e_step};
 use crate::learn::em::{Ask, Em, Schedule, keep_largest};
 use crate::learn::fit::on_threads;
-use crate::support::error::{Error, Result};
+use crate::support::error::Result;
 use crate::support::linalg;
 
 /// Codes of new samples, in the user's units; rows are samples.
@@ -52,20 +52,7 @@ impl Model {
 
     /// The same on so many threads; nought means one per core.
     pub fn encode_on(&self, named: Vec<(String, Array2<f64>)>, threads: usize) -> Result<Codes> {
-        let known = |name: &str| {
-            let found = self.modality(name).ok_or_else(|| Error::UnknownModality {
-                option: "encode",
-                name: name.to_owned(),
-                known: self
-                    .modalities
-                    .iter()
-                    .map(|x| x.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })?;
-            Ok((found.mean.view(), found.scale))
-        };
-        let data = Data::with_scales(named, known)?;
+        let data = self.data("encode", named)?;
         let used: Vec<&ModalityModel> =
             data.modalities().iter().filter_map(|x| self.modality(x.name())).collect();
         on_threads(threads, || self.codes(&data, &used))

@@ -8,6 +8,7 @@ use ndarray::{Array1, Array2};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
+use super::classifier_file::{self, ClassifierEntry};
 use super::summary::Summary;
 use super::{ModalityModel, Model, StopReason};
 use crate::input::config::Preset;
@@ -32,6 +33,8 @@ struct Metadata {
     slab: Slab,
     summary: Summary,
     history: Vec<Facts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    classifier: Option<ClassifierEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,17 +82,22 @@ impl Model {
             slab: self.slab,
             summary: self.summary.clone(),
             history: self.history.clone(),
+            classifier: self.classifier.as_ref().map(ClassifierEntry::new),
         };
         let json = serde_json::to_string(&metadata).map_err(|error| error.to_string())?;
-        let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
+        let mut tensors = Vec::new();
         for x in &self.modalities {
-            let (n, m) = x.dictionary.dim();
-            tensors.push((tensor("dictionary", &x.name), vec![n, m], bytes(x.dictionary.iter())));
-            tensors.push((tensor("mean", &x.name), vec![n], bytes(x.mean.iter())));
+            let (dictionary, mean) = (&x.dictionary, &x.mean);
+            let name = tensor("dictionary", &x.name);
+            tensors.push(Tensor::new(name, dictionary.shape(), dictionary.iter()));
+            tensors.push(Tensor::new(tensor("mean", &x.name), mean.shape(), mean.iter()));
         }
-        let views = tensors.iter().map(|(name, shape, bytes)| {
-            let view = TensorView::new(Dtype::F64, shape.clone(), bytes);
-            view.map(|view| (name.as_str(), view))
+        if let Some(classifier) = &self.classifier {
+            tensors.extend(classifier_file::tensors(classifier, &self.modalities));
+        }
+        let views = tensors.iter().map(|tensor| {
+            let view = TensorView::new(Dtype::F64, tensor.shape.clone(), &tensor.bytes);
+            view.map(|view| (tensor.name.as_str(), view))
         });
         let views = views.collect::<std::result::Result<Vec<_>, _>>();
         let views = views.map_err(|error| error.to_string())?;
@@ -170,7 +178,9 @@ impl Metadata {
         {
             return Err(format!("the slab has power {}", self.slab.power));
         }
+        let classifier = self.classifier.map(|entry| entry.with_tensors(&modalities, tensors));
         Ok(Model {
+            classifier: classifier.transpose()?,
             modalities,
             preset: self.preset,
             seed: self.seed,
@@ -182,15 +192,25 @@ impl Metadata {
     }
 }
 
-fn tensor(kind: &str, modality: &str) -> String {
+/// A named array on its way into a file.
+pub(super) struct Tensor {
+    name: String,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Tensor {
+    pub fn new<'a>(name: String, shape: &[usize], values: impl Iterator<Item = &'a f64>) -> Self {
+        let bytes = values.flat_map(|x| x.to_le_bytes()).collect();
+        Tensor { name, shape: shape.to_vec(), bytes }
+    }
+}
+
+pub(super) fn tensor(kind: &str, modality: &str) -> String {
     format!("{kind}.{modality}")
 }
 
-fn bytes<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<u8> {
-    values.flat_map(|x| x.to_le_bytes()).collect()
-}
-
-fn read(
+pub(super) fn read(
     tensors: &SafeTensors,
     name: &str,
     shape: &[usize],

@@ -1,7 +1,11 @@
 //! Keeps what was learnt: the model and its file, codes of new samples, a summary.
 
+pub mod classifier;
+mod classifier_file;
 pub mod encode;
 pub mod file;
+pub mod predict;
+pub(crate) mod soft;
 pub mod summary;
 
 use ndarray::{Array1, Array2};
@@ -10,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::input::config::Preset;
 use crate::input::prior::Slab;
 use crate::support::observe::Facts;
+use classifier::Classifier;
 use summary::Summary;
 
 /// Why a fit ended.
@@ -24,6 +29,8 @@ pub enum StopReason {
     MaxIterations,
     /// The observer asked for it.
     Interrupted,
+    /// The validation samples gained nothing any more.
+    Validated,
 }
 
 /// One modality's part of a model, in the user's units: y = mean + D x + noise.
@@ -51,6 +58,8 @@ pub struct Model {
     /// How coefficients of new samples are switched on and off.
     pub slab: Slab,
     pub summary: Summary,
+    /// How labels are told from codes, if there were any.
+    pub classifier: Option<Classifier>,
 }
 
 impl Model {

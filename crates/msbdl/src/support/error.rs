@@ -42,6 +42,27 @@ pub enum Error {
     TooManyAtoms { atoms: usize, usable: usize, name: String },
     #[error("modality '{name}' has {found} features, but the model was learnt on {expected}")]
     FeatureCount { name: String, found: usize, expected: usize },
+    #[error("there are {found} labels for {expected} samples")]
+    LabelCount { found: usize, expected: usize },
+    #[error("no sample has a label")]
+    NoLabels,
+    #[error("every label is '{name}': there is nothing to tell apart")]
+    OneClass { name: String },
+    #[error(
+        "class '{name}' has a single sample, which cannot be both learnt from and set aside for \
+         validation; leave the class out or validate on no sample"
+    )]
+    ClassTooSmall { name: String },
+    #[error("no sample that is learnt from has the label '{name}'")]
+    LabelWithoutSample { name: String },
+    #[error("label {row}: '{name}' is not one of the labels {known}")]
+    UnknownLabel { row: usize, name: String, known: String },
+    #[error("tags, row {row}, column {column}: the value is {value} instead of 0 or 1")]
+    TagValue { row: usize, column: usize, value: f64 },
+    #[error("there are {names} names for {columns} tags")]
+    TagNames { names: usize, columns: usize },
+    #[error("the model has no classifier: it was learnt without labels")]
+    NoClassifier,
     #[error("{path}: {problem}")]
     ModelFile { path: PathBuf, problem: String },
     #[error("{path}: {source}")]

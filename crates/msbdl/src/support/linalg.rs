@@ -7,7 +7,7 @@ use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::prelude::*;
 use faer::{Accum, MatMut, MatRef, Par, Side};
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 fn view<'a>(a: &'a ArrayView2<f64>) -> MatRef<'a, f64> {
     let (rows, columns) = a.dim();
@@ -88,6 +88,15 @@ pub(crate) fn right_divide(b: ArrayView2<f64>, c: ArrayView2<f64>) -> Option<Arr
     let mut solution = b.t().to_owned();
     factor.solve_in_place(view_mut(&mut solution));
     Some(solution.reversed_axes().as_standard_layout().into_owned())
+}
+
+/// log N(x; 0, C) without the constant; None if C is not positive definite.
+pub(crate) fn log_normal(x: ArrayView1<f64>, c: ArrayView2<f64>) -> Option<f64> {
+    let factor = view(&c).llt(Side::Lower).ok()?;
+    let mut solution = x.to_owned().insert_axis(Axis(1));
+    factor.solve_in_place(view_mut(&mut solution));
+    let log_det: f64 = factor.L().diagonal().column_vector().iter().map(|l| 2.0 * l.ln()).sum();
+    Some(-0.5 * (log_det + x.dot(&solution.column(0))))
 }
 
 /// The unit vector u with the largest |A u|; None if A is nought or the decomposition fails.

@@ -2,8 +2,11 @@
 
 pub(crate) mod buffer;
 pub mod error;
+pub(crate) mod lbfgs;
 pub(crate) mod linalg;
+pub mod logistic;
 pub mod observe;
 pub(crate) mod random;
 pub mod recovery;
+pub mod score;
 pub mod synth;

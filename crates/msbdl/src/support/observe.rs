@@ -14,6 +14,12 @@ pub struct Facts {
     pub log_likelihood: f64,
     /// Noise standard deviation per modality, in the library's units.
     pub sigma: Vec<f64>,
+    /// Label noise per modality (standard deviation); empty without labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beta: Vec<f64>,
+    /// Share of the validation samples' labels that W mu tells, where they were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<f64>,
     /// |D_new - D_old| / |D_old| per modality.
     pub dictionary_change: Vec<f64>,
     /// Columns replaced because they were idle or twins.

@@ -12,6 +12,7 @@ pub(crate) enum Purpose {
     Codes,
     Noise,
     Missing,
+    Validation,
 }
 
 pub(crate) fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {

@@ -1,0 +1,309 @@
+//! Fits the read-outs on codes made without labels, as test samples are coded, and lets the
+//! validation samples choose between them.
+//!
+//! W_j is learnt from codes that have seen the label, which the codes of test samples have not;
+//! logistic regression on codes of the latter kind makes good what that costs.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use rayon::prelude::*;
+
+use crate::input::data::Data;
+use crate::input::labels::{LabelKind, Labels};
+use crate::input::task::TaskPlan;
+use crate::model::Model;
+use crate::model::classifier::{
+    Classifier, Head, Logistic, Projection, ReadOut, ReadOutReport, ValidationReport, design,
+};
+use crate::model::soft::SoftCodes;
+use crate::support::logistic::{self, Affine};
+use crate::support::score;
+
+/// Multiples of the noise that codes are tried under.
+const NOISE: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
+/// The one that is taken where no validation sample can tell.
+const NOISE_UNTRIED: f64 = 10.0;
+/// Ridges that are tried, on codes of unit size; each fit starts from the one before.
+const RIDGE: [f64; 4] = [30.0, 6.0, 1.2, 0.25];
+const RIDGE_UNTRIED: f64 = 6.0;
+
+/// What is learnt from: labelled samples, those that were shown first, then those held back.
+struct Cases<'a> {
+    data: Data,
+    h: Array2<f64>,
+    kind: LabelKind,
+    shares: Array1<f64>,
+    n_shown: usize,
+    weight: Array1<f64>,
+    model: &'a Model,
+}
+
+/// `w` are the projections to choose from, the last one that was learnt first.
+pub(crate) fn fit_read_outs(
+    model: &Model,
+    data: &Data,
+    labels: &Labels,
+    plan: &TaskPlan,
+    w: Vec<Vec<Array2<f64>>>,
+    beta2: &[f64],
+) -> Classifier {
+    let rows: Vec<usize> = plan.shown.iter().chain(&plan.held).copied().collect();
+    let all: Vec<usize> = (0..data.modalities().len()).collect();
+    let shares = labels.shares(&plan.shown);
+    let h = labels.h().select(Axis(0), &rows);
+    let cases = Cases {
+        data: data.select(&rows, &all),
+        weight: weights(&h, &shares, plan.balance && labels.kind() == LabelKind::Classes),
+        h,
+        kind: labels.kind(),
+        shares,
+        n_shown: plan.shown.len(),
+        model,
+    };
+    let noise = if cases.n_held() > 0 { NOISE.to_vec() } else { vec![NOISE_UNTRIED] };
+    let codes: Vec<SoftCodes> =
+        noise.iter().map(|&noise| model.soft_codes(&cases.data, noise)).collect();
+    let coded: Vec<(f64, &SoftCodes)> = noise.into_iter().zip(&codes).collect();
+    let (projection, by_projection) = cases.projection(&coded, w, beta2);
+    let (logistic, by_logistic) = cases.logistic(&coded);
+    let validation = (cases.n_held() > 0).then_some(ValidationReport {
+        n_samples: cases.n_held(),
+        projection: by_projection,
+        logistic: by_logistic,
+    });
+    let read_out = match &validation {
+        Some(report) if report.projection.log_loss < report.logistic.log_loss => {
+            ReadOut::Projection
+        }
+        _ => ReadOut::Logistic,
+    };
+    Classifier {
+        kind: cases.kind,
+        names: labels.names().to_vec(),
+        shares: cases.shares,
+        read_out,
+        projection,
+        logistic,
+        validation,
+    }
+}
+
+/// One for every sample, or such that every class weighs the same.
+fn weights(h: &Array2<f64>, shares: &Array1<f64>, balance: bool) -> Array1<f64> {
+    if !balance {
+        return Array1::ones(h.nrows());
+    }
+    let each = shares.mapv(|share| 1.0 / (share * shares.len() as f64));
+    h.dot(&each)
+}
+
+impl Cases<'_> {
+    fn n_held(&self) -> usize {
+        self.h.nrows() - self.n_shown
+    }
+
+    fn present(&self) -> Vec<&[bool]> {
+        self.data.modalities().iter().map(|modality| modality.present()).collect()
+    }
+
+    /// Those of `rows` that were shown, or held back.
+    fn part(&self, rows: &[usize], shown: bool) -> Vec<usize> {
+        rows.iter().copied().filter(|&row| (row < self.n_shown) == shown).collect()
+    }
+
+    fn loss(&self, scores: ArrayView2<f64>, rows: &[usize]) -> f64 {
+        let h = self.h.select(Axis(0), rows);
+        let losses = logistic::losses(scores, h.view(), self.kind);
+        losses.dot(&self.weight.select(Axis(0), rows)) / rows.len().max(1) as f64
+    }
+
+    /// What the scores of the held samples, in their order, amount to.
+    fn report(&self, scores: ArrayView2<f64>) -> ReadOutReport {
+        let held: Vec<usize> = (self.n_shown..self.h.nrows()).collect();
+        let h = self.h.slice(s![self.n_shown.., ..]);
+        let probability = logistic::probabilities(scores, self.kind);
+        let calibration_error = match self.kind {
+            LabelKind::Classes => {
+                let truth: Vec<usize> =
+                    h.rows().into_iter().map(|row| score::ranked(row)[0]).collect();
+                score::class_calibration_error(&probability, &truth)
+            }
+            LabelKind::Tags => {
+                let right: Vec<bool> = h.iter().map(|h| *h == 1.0).collect();
+                let probability: Vec<f64> = probability.iter().copied().collect();
+                score::calibration_error(&probability, &right)
+            }
+        };
+        ReadOutReport {
+            accuracy: score::recall(h, scores),
+            log_loss: self.loss(scores, &held),
+            calibration_error,
+        }
+    }
+
+    /// The projection, noise and temperature that the held samples like best.
+    fn projection(
+        &self,
+        coded: &[(f64, &SoftCodes)],
+        w: Vec<Vec<Array2<f64>>>,
+        beta2: &[f64],
+    ) -> (Projection, ReadOutReport) {
+        let all: Vec<usize> = (0..self.data.modalities().len()).collect();
+        let held = s![self.n_shown.., ..];
+        let mut best: Option<(Projection, ReadOutReport)> = None;
+        for weights in w {
+            for &(noise, codes) in coded {
+                let mut one = Projection {
+                    weights: weights.clone(),
+                    beta2: beta2.to_vec(),
+                    noise,
+                    temperature: 1.0,
+                };
+                let scores = one.scores(self.kind, &self.shares, codes, &all, &self.present());
+                let scores = scores.fused.slice(held).to_owned();
+                one.temperature =
+                    logistic::temperature(scores.view(), self.h.slice(held), self.kind);
+                let report = self.report((&scores * one.temperature).view());
+                if best.as_ref().is_none_or(|(_, best)| report.log_loss < best.log_loss) {
+                    best = Some((one, report));
+                }
+            }
+        }
+        best.unwrap_or_else(|| {
+            let nothing = ReadOutReport { accuracy: 0.0, log_loss: 0.0, calibration_error: 0.0 };
+            let weights = Vec::new();
+            (Projection { weights, beta2: Vec::new(), noise: 1.0, temperature: 1.0 }, nothing)
+        })
+    }
+
+    fn logistic(&self, coded: &[(f64, &SoftCodes)]) -> (Logistic, ReadOutReport) {
+        let all: Vec<usize> = (0..self.data.modalities().len()).collect();
+        let rows: Vec<usize> = (0..self.h.nrows()).collect();
+        // Blocks of missing modalities are nought here: good enough to choose the noise.
+        let tried = coded.par_iter().map(|(noise, codes)| {
+            (self.tried(&design(codes, &all, &rows), &rows).loss, *noise, *codes)
+        });
+        let tried: Vec<_> = tried.collect();
+        let Some((_, noise, codes)) = tried.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)) else {
+            unreachable!("codes are made under at least one noise")
+        };
+        let heads = self.heads(codes, noise);
+        let mut judged =
+            Logistic { noise, heads: heads.iter().map(|x| x.0.clone()).collect(), agreement: 1.0 };
+        let held = s![self.n_shown.., ..];
+        let scores = |logistic: &Logistic| {
+            logistic.scores(self.kind, &self.shares, codes, &all, &self.present()).fused
+        };
+        if self.n_held() > 0 && all.len() > 2 {
+            let mut votes = judged.clone();
+            votes.heads.retain(|head| head.uses.len() == 1);
+            judged.agreement =
+                logistic::temperature(scores(&votes).slice(held), self.h.slice(held), self.kind);
+        }
+        let report = self.report(scores(&judged).slice(held));
+        // The held samples have judged; now they may teach.
+        judged.heads = heads.into_iter().map(|(_, head)| head).collect();
+        (judged, report)
+    }
+
+    /// Every head, as fitted on the samples that were shown and as fitted on all.
+    fn heads(&self, codes: &SoftCodes, noise: f64) -> Vec<(Head, Head)> {
+        let n = self.data.modalities().len();
+        let all: Vec<usize> = (0..n).collect();
+        let mut wanted: Vec<(Vec<usize>, bool)> = all.iter().map(|&j| (vec![j], false)).collect();
+        if n > 1 {
+            wanted.push((all.clone(), false));
+            wanted.extend(all.iter().map(|&j| (vec![j], true)));
+        }
+        if n > 2 {
+            let but_one = |j: usize| all.iter().copied().filter(|&other| other != j).collect();
+            wanted.extend(all.iter().map(|&j| (but_one(j), false)));
+        }
+        wanted
+            .into_par_iter()
+            .filter_map(|(uses, alone)| self.head(codes, noise, uses, alone))
+            .collect()
+    }
+
+    fn head(
+        &self,
+        codes: &SoftCodes,
+        noise: f64,
+        uses: Vec<usize>,
+        alone: bool,
+    ) -> Option<(Head, Head)> {
+        let present = self.present();
+        let rows: Vec<usize> =
+            (0..self.h.nrows()).filter(|&row| uses.iter().all(|&j| present[j][row])).collect();
+        let shown = self.part(&rows, true);
+        // A head for several modalities must have seen every label.
+        let seen = self.h.select(Axis(0), &shown).sum_axis(Axis(0));
+        if shown.is_empty() || (uses.len() > 1 && seen.iter().any(|count| *count == 0.0)) {
+            return None;
+        }
+        let x = match alone {
+            false => design(codes, &uses, &rows),
+            true => {
+                let data = self.data.select(&rows, &uses);
+                let within: Vec<usize> = (0..rows.len()).collect();
+                design(&self.model.soft_codes(&data, noise), &[0], &within)
+            }
+        };
+        let tried = self.tried(&x, &rows);
+        let mut judged = tried.affine.clone();
+        let mut last = self.fitted(&x, &rows, tried.ridge, &tried.affine);
+        for affine in [&mut judged, &mut last] {
+            affine.a *= tried.temperature;
+            affine.b *= tried.temperature;
+        }
+        let head = |affine| Head { uses: uses.clone(), alone, affine };
+        Some((head(judged), head(last)))
+    }
+
+    /// Fits on all of `rows`, to which the rows of `x` belong.
+    fn fitted(&self, x: &Array2<f64>, rows: &[usize], ridge: f64, start: &Affine) -> Affine {
+        let h = self.h.select(Axis(0), rows);
+        let weight = self.weight.select(Axis(0), rows);
+        // The ridge is meant for codes of unit size.
+        let size = (x.iter().map(|x| x * x).sum::<f64>() / x.len().max(1) as f64).sqrt();
+        let size = if size > 0.0 { size } else { 1.0 };
+        let start = Affine { a: &start.a * size, b: start.b.clone() };
+        let mut found =
+            logistic::fit((x / size).view(), h.view(), &weight, self.kind, ridge, &start);
+        found.a /= size;
+        found
+    }
+
+    /// Fits on the shown ones of `rows` with every ridge; the one that the held ones like best.
+    fn tried(&self, x: &Array2<f64>, rows: &[usize]) -> Tried {
+        let places = |shown: bool| -> Vec<usize> {
+            (0..rows.len()).filter(|&k| (rows[k] < self.n_shown) == shown).collect()
+        };
+        let (shown, held) = (places(true), places(false));
+        let (x_shown, x_held) = (x.select(Axis(0), &shown), x.select(Axis(0), &held));
+        let (rows_shown, rows_held) = (self.part(rows, true), self.part(rows, false));
+        let mut affine = Affine::zeros(self.h.ncols(), x.ncols());
+        if held.is_empty() {
+            affine = self.fitted(&x_shown, &rows_shown, RIDGE_UNTRIED, &affine);
+            return Tried { affine, ridge: RIDGE_UNTRIED, temperature: 1.0, loss: 0.0 };
+        }
+        let h = self.h.select(Axis(0), &rows_held);
+        let mut best: Option<Tried> = None;
+        for ridge in RIDGE {
+            affine = self.fitted(&x_shown, &rows_shown, ridge, &affine);
+            let scores = affine.scores(x_held.view());
+            let temperature = logistic::temperature(scores.view(), h.view(), self.kind);
+            let loss = self.loss((&scores * temperature).view(), &rows_held);
+            if best.as_ref().is_none_or(|best| loss < best.loss) {
+                best = Some(Tried { affine: affine.clone(), ridge, temperature, loss });
+            }
+        }
+        best.unwrap_or(Tried { affine, ridge: RIDGE_UNTRIED, temperature: 1.0, loss: 0.0 })
+    }
+}
+
+struct Tried {
+    affine: Affine,
+    ridge: f64,
+    temperature: f64,
+    loss: f64,
+}

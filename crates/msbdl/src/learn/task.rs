@@ -1,0 +1,245 @@
+//! Lets labels take part in learning: h | x_j ~ N(W_j x_j, beta_j^2 I).
+//!
+//! This is the E-step on a stacked observation: under D_j stand the rows (sigma/beta) W_j, under
+//! y_j the values (sigma/beta) h, and all of them have the noise sigma_j^2. Samples without a
+//! label are coded with D_j alone.
+
+use std::f64::consts::TAU;
+
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+
+use super::e_step::{Answer, Posterior, Prepared, Want, e_step};
+use super::em::Em;
+use super::stats::Stats;
+use crate::input::labels::Labels;
+use crate::input::task::TaskPlan;
+use crate::support::buffer::Buffer;
+use crate::support::error::{Error, Result};
+use crate::support::linalg;
+
+/// Labels and what is learnt of them.
+pub(crate) struct Task {
+    /// L x C, less the mean of the labels that are shown: codes have no mean either.
+    pub h: Array2<f64>,
+    /// Whether learning sees a sample's label.
+    pub shown: Vec<bool>,
+    /// W_j, C x M_j.
+    pub w: Vec<Array2<f64>>,
+    /// beta_j^2
+    pub beta2: Vec<f64>,
+    nu: f64,
+}
+
+impl Task {
+    /// W = 0, so that the first codes are those without labels.
+    pub fn new(labels: &Labels, plan: &TaskPlan, n_atoms: &[usize]) -> Self {
+        let mean = labels.shares(&plan.shown);
+        let h = labels.h() - &mean;
+        let mut shown = vec![false; labels.n_samples()];
+        plan.shown.iter().for_each(|&i| shown[i] = true);
+        let energy: f64 = plan.shown.iter().map(|&i| h.row(i).dot(&h.row(i))).sum();
+        let energy = energy / (plan.shown.len() * h.ncols()) as f64;
+        Task {
+            w: n_atoms.iter().map(|&m| Array2::zeros((h.ncols(), m))).collect(),
+            beta2: plan.beta2.iter().map(|given| given.unwrap_or(energy)).collect(),
+            nu: plan.nu,
+            h,
+            shown,
+        }
+    }
+
+    /// The dictionaries as they stand, with W under them.
+    pub fn stacked(&self, em: &Em, posterior: Posterior) -> Labelled<'_> {
+        let all = em.d.iter().zip(&em.s).zip(&em.offset).zip(self.w.iter().zip(&self.beta2));
+        let prepared = all.map(|(((d, &s), offset), (w, beta2))| {
+            let (n, c) = (d.nrows(), w.nrows());
+            let mut stack = Array2::zeros((n + c, d.ncols()));
+            stack.slice_mut(s![..n, ..]).assign(d);
+            stack.slice_mut(s![n.., ..]).assign(&(w * (s / beta2).sqrt()));
+            let mut zeros = Array1::zeros(n + c);
+            zeros.slice_mut(s![..n]).assign(offset);
+            Prepared::new(stack.view(), s, posterior).with_offset(&zeros)
+        });
+        Labelled { task: self, stacked: prepared.collect() }
+    }
+
+    /// Standard deviations of the labels.
+    pub fn beta(&self) -> Vec<f64> {
+        self.beta2.iter().map(|beta2| beta2.sqrt()).collect()
+    }
+
+    /// W = (sum h mu^T)(C + nu I)^-1 over the labelled samples.
+    pub fn update(&mut self, stats: &Stats) -> Result<()> {
+        for (w, stats) in self.w.iter_mut().zip(&stats.modalities) {
+            let Some(LabelSums { c, hmu }) = &stats.labels else { continue };
+            let mut c = c.clone();
+            c.diag_mut().mapv_inplace(|x| x + self.nu);
+            *w = linalg::right_divide(hmu.view(), c.view())
+                .filter(|w| w.iter().all(|x| x.is_finite()))
+                .ok_or_else(|| Error::Numerical("the update of W is singular".into()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A task, ready for an E-step.
+pub(crate) struct Labelled<'a> {
+    task: &'a Task,
+    stacked: Vec<Prepared>,
+}
+
+impl Labelled<'_> {
+    /// The E-step of modality `j` on `samples`, those with a label on the stacked observation.
+    pub fn e_step(
+        &self,
+        j: usize,
+        plain: &Prepared,
+        samples: &[usize],
+        y: ArrayView2<f64>,
+        v: ArrayView2<f64>,
+        want: Want,
+    ) -> (Answer, Option<Told>) {
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for (place, &sample) in samples.iter().enumerate() {
+            if self.task.shown[sample] { &mut with } else { &mut without }.push(place);
+        }
+        if with.is_empty() {
+            return (e_step(plain, y, v, want), None);
+        }
+        let labels: Vec<usize> = with.iter().map(|&place| samples[place]).collect();
+        let h = self.task.h.select(Axis(0), &labels);
+        let (w, beta2) = (&self.task.w[j], self.task.beta2[j]);
+        let scaled = &h * (plain.s() / beta2).sqrt();
+        let mut stacked = Array2::zeros((with.len(), y.ncols() + h.ncols()));
+        stacked.slice_mut(s![.., ..y.ncols()]).assign(&y.select(Axis(0), &with));
+        stacked.slice_mut(s![.., y.ncols()..]).assign(&scaled);
+        let v_with = v.select(Axis(0), &with);
+        let seen = e_step(&self.stacked[j], stacked.view(), v_with.view(), want);
+        let told = Told::new(&seen, &with, v_with, h, w, beta2, plain.s(), samples.len());
+        if without.is_empty() {
+            return (seen, Some(told));
+        }
+        let (y, v) = (y.select(Axis(0), &without), v.select(Axis(0), &without));
+        let rest = e_step(plain, y.view(), v.view(), want);
+        (joined(&[(seen, with), (rest, without)], samples.len()), Some(told))
+    }
+}
+
+/// Brings the answers of parts back into one order.
+fn joined(parts: &[(Answer, Vec<usize>)], rows: usize) -> Answer {
+    let m = parts.iter().map(|(part, places)| part.t.len() / places.len()).max().unwrap_or(0);
+    let mut all = Answer {
+        t: Buffer::zeros(rows * m),
+        b: Buffer::zeros(rows * m),
+        quad: Buffer::zeros(rows),
+        log_det: Buffer::zeros(rows),
+        cov: Buffer::zeros(parts[0].0.cov.len()),
+    };
+    for (part, places) in parts {
+        for (from, &to) in places.iter().enumerate() {
+            let (here, there) = (from * m..(from + 1) * m, to * m..(to + 1) * m);
+            all.t[there.clone()].copy_from_slice(&part.t[here.clone()]);
+            all.b[there].copy_from_slice(&part.b[here]);
+            all.quad[to] = part.quad[from];
+            all.log_det[to] = part.log_det[from];
+        }
+        all.cov.iter_mut().zip(part.cov.iter()).for_each(|(sum, cov)| *sum += cov);
+    }
+    all
+}
+
+/// What labels added to the posteriors of a chunk.
+pub(crate) struct Told {
+    /// |h - W mu|^2 / beta^2 by place; none where there is no label.
+    misfit: Vec<Option<f64>>,
+    /// The part of the degrees of freedom in use that the labels account for.
+    share: f64,
+    constants: f64,
+    sums: LabelSums,
+}
+
+impl Told {
+    #[allow(clippy::too_many_arguments)] // all of them letters of one formula
+    fn new(
+        seen: &Answer,
+        places: &[usize],
+        v: Array2<f64>,
+        h: Array2<f64>,
+        w: &Array2<f64>,
+        beta2: f64,
+        s: f64,
+        rows: usize,
+    ) -> Self {
+        let (m, c) = (w.ncols(), w.nrows() as f64);
+        let used: f64 = v.iter().zip(seen.b.iter()).map(|(v, b)| v * b).sum();
+        let mut mu = v;
+        mu.iter_mut().zip(seen.t.iter()).for_each(|(mu, t)| *mu *= t);
+        let left = &h - &linalg::product(mu.view(), w.t());
+        let mut misfit = vec![None; rows];
+        for (left, &place) in left.rows().into_iter().zip(places) {
+            misfit[place] = Some(left.dot(&left) / beta2);
+        }
+        let mut sums =
+            LabelSums { c: linalg::gram(mu.view()), hmu: linalg::product(h.t(), mu.view()) };
+        let mut share = 0.0;
+        if let Ok(cov) = ArrayView2::from_shape((m, m), &seen.cov) {
+            // tr(W Sigma W^T) / beta^2 of tr(W Sigma W^T) / beta^2 + tr(D Sigma D^T) / s = sum v b
+            let by_labels = (&linalg::product(w.view(), cov) * w).sum() / beta2;
+            share = if used > 0.0 { (by_labels / used).clamp(0.0, 1.0) } else { 0.0 };
+            sums.c += &cov;
+        }
+        // The stacked values are labels times sigma / beta.
+        let constants = -0.5 * c * places.len() as f64 * (TAU.ln() - (s / beta2).ln());
+        Told { misfit, share, constants, sums }
+    }
+
+    pub fn misfit(&self, place: usize) -> f64 {
+        self.misfit[place].unwrap_or(0.0)
+    }
+
+    pub fn share(&self, place: usize) -> f64 {
+        self.misfit[place].map_or(0.0, |_| self.share)
+    }
+
+    /// What log p(y, h) has beside the stacked observation's log|S| and quadratic form.
+    pub fn constants(&self) -> f64 {
+        self.constants
+    }
+
+    pub fn sums(&self, learn: bool) -> Option<LabelSums> {
+        learn.then(|| self.sums.clone())
+    }
+}
+
+/// What labelled samples say of W.
+#[derive(Clone, Debug)]
+pub(crate) struct LabelSums {
+    /// Sum of mu mu^T + Sigma.
+    pub c: Array2<f64>,
+    /// Sum of h mu^T, C x M.
+    pub hmu: Array2<f64>,
+}
+
+impl LabelSums {
+    pub fn merge(mine: &mut Option<Self>, theirs: &Option<Self>) {
+        match (mine, theirs) {
+            (Some(mine), Some(theirs)) => {
+                mine.c += &theirs.c;
+                mine.hmu += &theirs.hmu;
+            }
+            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
+            (_, None) => {}
+        }
+    }
+
+    pub fn permute(&mut self, from: &[usize]) {
+        self.c = self.c.select(Axis(0), from).select(Axis(1), from);
+        self.hmu = self.hmu.select(Axis(1), from);
+    }
+
+    pub fn forget(&mut self, atom: usize) {
+        self.c.row_mut(atom).fill(0.0);
+        self.c.column_mut(atom).fill(0.0);
+        self.hmu.column_mut(atom).fill(0.0);
+    }
+}

@@ -1,0 +1,352 @@
+//! Learns with labels as a user would: classes and tags, from whatever modalities there are.
+
+mod common;
+
+use common::{assert_close, rng};
+use msbdl::{
+    Config, Data, Error, LabelKind, Labels, Model, PerModality, Preset, ReadOut, Schedule, Silent,
+    TaskConfig, Validation, fit_task, score,
+};
+use ndarray::{Array2, Axis};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand_distr::StandardNormal;
+
+type Views = Vec<(String, Array2<f64>)>;
+const PRESETS: [Preset; 6] =
+    [Preset::Auto, Preset::Paper, Preset::Msbdl1, Preset::Msbdl2, Preset::Msbdl3, Preset::Msbdl4];
+
+/// Three classes, each a place in two views; the second view is the noisier one.
+fn blobs(seed: u64, l: usize) -> (Views, Vec<usize>) {
+    // The places are the same whatever the seed.
+    let mut places = rng(1);
+    let mut random = rng(seed + 100);
+    let classes: Vec<usize> = (0..l).map(|i| i % 3).collect();
+    let views = [("clear", 6, 0.35), ("noisy", 5, 1.8)].into_iter().map(|(name, n, noise)| {
+        let centres = common::matrix(&mut places, 3, n) * 2.0;
+        let y = Array2::from_shape_fn((l, n), |(i, k)| {
+            centres[[classes[i], k]] + noise * random.sample::<f64, _>(StandardNormal)
+        });
+        (name.to_owned(), y)
+    });
+    (views.collect(), classes)
+}
+
+fn some<T: Copy>(values: &[T]) -> Vec<Option<T>> {
+    values.iter().map(|x| Some(*x)).collect()
+}
+
+fn learn(views: &Views, labels: &Labels, task: &TaskConfig, config: &Config) -> Model {
+    fit_task(&Data::new(views.clone(), true).unwrap(), labels, task, config, &mut Silent).unwrap()
+}
+
+fn quick() -> Config {
+    Config { max_iter: Some(60), ..Config::new(6) }
+}
+
+fn learnt() -> Model {
+    let (views, classes) = blobs(0, 180);
+    learn(&views, &Labels::classes(&some(&classes)).unwrap(), &TaskConfig::default(), &quick())
+}
+
+fn accuracy(truth: &[usize], probability: &Array2<f64>) -> f64 {
+    let best: Vec<usize> =
+        probability.rows().into_iter().map(|row| score::ranked(row)[0]).collect();
+    score::classes(truth, &best, 3).accuracy
+}
+
+#[test]
+fn classes_are_told() {
+    let model = learnt();
+    let (test, truth) = blobs(1, 150);
+    let told = model.predict(test.clone()).unwrap();
+    let fused = accuracy(&truth, &told.probability);
+    assert!(fused > 0.95, "{fused}");
+    let alone = model.predict(vec![test[1].clone()]).unwrap();
+    let alone = accuracy(&truth, &alone.probability);
+    assert!((0.6..fused).contains(&alone), "{alone} by the noisy view alone");
+    let report = model.classifier.as_ref().unwrap().validation.clone().unwrap();
+    assert_eq!(report.n_samples, 36);
+    assert!(report.logistic.accuracy > 0.9 && report.logistic.calibration_error < 0.15);
+    assert!(report.logistic.log_loss < 0.4, "{report:?}");
+}
+
+#[test]
+fn probabilities_sum_to_one_and_votes_are_there() {
+    let model = learnt();
+    let (mut test, _) = blobs(2, 30);
+    test[0].1.row_mut(4).fill(f64::NAN);
+    for read_out in [ReadOut::Logistic, ReadOut::Projection] {
+        let told = model.predict_by(test.clone(), Some(read_out), 1).unwrap();
+        assert_eq!(told.names, ["0", "1", "2"]);
+        for row in told.probability.rows() {
+            assert_close(row.sum(), 1.0, 1e-12, "sum of probabilities");
+        }
+        assert!(told.votes[0].probability.row(4).iter().all(|p| p.is_nan()));
+        let one = told.votes[1].probability.row(4);
+        assert_eq!(told.votes[1].modality, "noisy");
+        for (fused, vote) in told.probability.row(4).iter().zip(one) {
+            assert_close(*fused, *vote, 1e-12, "fused of one modality");
+        }
+        assert_eq!(told.top(2)[0].len(), 2);
+        assert_eq!(told.top(1)[3], [told.best()[3]]);
+    }
+}
+
+/// A model of two modalities, given one of them, says what that one says.
+#[test]
+fn one_modality_decides_alone() {
+    let model = learnt();
+    let (test, _) = blobs(3, 20);
+    for read_out in [ReadOut::Logistic, ReadOut::Projection] {
+        let told = model.predict_by(vec![test[0].clone()], Some(read_out), 1).unwrap();
+        for (fused, vote) in told.probability.iter().zip(&told.votes[0].probability) {
+            assert_close(*fused, *vote, 1e-12, "fused");
+        }
+    }
+}
+
+/// Labels that mean nothing are told no better than by chance.
+#[test]
+fn shuffled_labels_are_told_at_chance() {
+    let mut mean = 0.0;
+    for seed in 0..3 {
+        let (views, mut classes) = blobs(seed, 240);
+        classes.shuffle(&mut rng(seed));
+        let labels = Labels::classes(&some(&classes)).unwrap();
+        let model = learn(&views, &labels, &TaskConfig::default(), &Config { seed, ..quick() });
+        let (test, mut truth) = blobs(seed + 50, 240);
+        truth.shuffle(&mut rng(seed + 50));
+        mean += accuracy(&truth, &model.predict(test).unwrap().probability) / 3.0;
+        let held = model.classifier.unwrap().validation.unwrap();
+        assert!(held.logistic.accuracy < 0.6, "validation {}", held.logistic.accuracy);
+    }
+    assert!((0.22..0.45).contains(&mean), "{mean} instead of a third");
+}
+
+#[test]
+fn a_few_labels_teach_many_samples() {
+    let (views, classes) = blobs(4, 240);
+    let labels: Vec<Option<usize>> =
+        classes.iter().enumerate().map(|(i, c)| (i < 30).then_some(*c)).collect();
+    let model = learn(&views, &Labels::classes(&labels).unwrap(), &TaskConfig::default(), &quick());
+    let (test, truth) = blobs(5, 150);
+    let found = accuracy(&truth, &model.predict(test).unwrap().probability);
+    assert!(found > 0.9, "{found}");
+}
+
+#[test]
+fn tags_are_told() {
+    let (views, classes) = blobs(6, 200);
+    // Tag 0: class 0 or 1. Tag 1: class 1 or 2. Tag 2: never with class 0.
+    let h = |classes: &[usize]| {
+        Array2::from_shape_fn((classes.len(), 3), |(i, t)| {
+            let has = [classes[i] < 2, classes[i] > 0, classes[i] > 0 && i % 2 == 0][t];
+            f64::from(u8::from(has))
+        })
+    };
+    let mut given = h(&classes);
+    given.row_mut(7).fill(f64::NAN);
+    let names = ["low", "high", "odd"].map(str::to_owned).to_vec();
+    let labels = Labels::tags(Some(names.clone()), given).unwrap();
+    assert!(!labels.known()[7]);
+    let model = learn(&views, &labels, &TaskConfig::default(), &quick());
+    let (test, truth) = blobs(7, 150);
+    let told = model.predict(test).unwrap();
+    assert_eq!((told.kind, &told.names), (LabelKind::Tags, &names));
+    let found = score::tags(h(&truth).view(), told.probability.view());
+    assert!(found.recall > 0.8 && found.mean_average_precision > 0.8, "{found:?}");
+}
+
+/// Every preset and schedule learns with labels, and all numbers are finite.
+#[test]
+fn every_preset_learns_with_labels() {
+    let (views, classes) = blobs(8, 90);
+    let labels = Labels::classes(&some(&classes)).unwrap();
+    let mut golden = String::new();
+    for preset in PRESETS {
+        let config = Config { preset, max_iter: Some(30), ..Config::new(5) };
+        let model = learn(&views, &labels, &TaskConfig::default(), &config);
+        let classifier = model.classifier.as_ref().unwrap();
+        for w in &classifier.projection.weights {
+            assert!(w.iter().all(|x| x.is_finite()) && w.iter().any(|x| *x != 0.0));
+        }
+        let facts = model.history.last().unwrap();
+        assert!(facts.beta.iter().all(|beta| beta.is_finite() && *beta > 0.0));
+        let (test, _) = blobs(9, 9);
+        let sum: f64 = model.predict(test).unwrap().probability.column(0).sum();
+        golden += &format!("{preset:?} {sum:.6} {:.6}\n", facts.beta[0]);
+    }
+    check_golden("task.txt", &golden);
+}
+
+/// Compares numbers with a file, to what the instruction sets may differ by.
+fn check_golden(name: &str, found: &str) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var("UPDATE_GOLDEN").is_ok() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(found.lines().count(), expected.lines().count());
+    for (found, expected) in found.split_whitespace().zip(expected.split_whitespace()) {
+        match (found.parse::<f64>(), expected.parse::<f64>()) {
+            (Ok(found), Ok(expected)) => assert_close(found, expected, 1e-3, name),
+            _ => assert_eq!(found, expected),
+        }
+    }
+}
+
+#[test]
+fn threads_and_files_change_no_bit() {
+    let (views, classes) = blobs(10, 90);
+    let labels = Labels::classes(&some(&classes)).unwrap();
+    let config = |threads| Config { threads, schedule: Some(Schedule::Incremental), ..quick() };
+    let one = learn(&views, &labels, &TaskConfig::default(), &config(1));
+    let two = learn(&views, &labels, &TaskConfig::default(), &config(2));
+    let (test, _) = blobs(11, 40);
+    let told = one.predict(test.clone()).unwrap();
+    assert_eq!(told.probability, two.predict(test.clone()).unwrap().probability);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    one.save(&path).unwrap();
+    let again = Model::load(&path).unwrap();
+    assert_eq!(told.decision, again.predict(test).unwrap().decision);
+    let (a, b) = (one.classifier.unwrap(), again.classifier.unwrap());
+    assert_eq!(a.validation, b.validation);
+    assert_eq!(a.projection.weights, b.projection.weights);
+}
+
+#[test]
+fn rows_of_ones_choice_validate() {
+    let (views, classes) = blobs(12, 60);
+    let labels = Labels::classes(&some(&classes)).unwrap();
+    for (validation, expected) in [
+        (Validation::Rows((0..12).collect()), Some(12)),
+        (Validation::Share(0.0), None),
+        (Validation::Share(0.5), Some(30)),
+    ] {
+        let task = TaskConfig { validation, ..TaskConfig::default() };
+        let config = Config { max_iter: Some(20), ..Config::new(5) };
+        let model = learn(&views, &labels, &task, &config);
+        let report = model.classifier.unwrap().validation;
+        assert_eq!(report.map(|report| report.n_samples), expected);
+    }
+}
+
+/// Balance lets a rare class be named more often.
+#[test]
+fn balance_hears_the_rare_class() {
+    let (views, classes) = blobs(13, 300);
+    let rows: Vec<usize> = (0..300).filter(|&i| classes[i] != 2 || i % 5 == 0).collect();
+    let noisy: Views = vec![("noisy".into(), views[1].1.select(Axis(0), &rows))];
+    let labels: Vec<Option<usize>> = rows.iter().map(|&i| Some(classes[i])).collect();
+    let labels = Labels::classes(&labels).unwrap();
+    let named = |balance: bool| {
+        let task = TaskConfig { balance, ..TaskConfig::default() };
+        let model = learn(&noisy, &labels, &task, &quick());
+        let (test, _) = blobs(14, 150);
+        let told = model.predict_by(vec![test[1].clone()], Some(ReadOut::Logistic), 1).unwrap();
+        told.best().iter().filter(|&&c| c == 2).count()
+    };
+    assert!(named(true) > named(false));
+}
+
+fn problem(labels: Result<Labels, Error>, task: &TaskConfig) -> String {
+    let (views, _) = blobs(0, 6);
+    let data = Data::new(views, true).unwrap();
+    let fitted = labels.and_then(|labels| {
+        fit_task(&data, &labels, task, &Config { max_iter: Some(2), ..Config::new(2) }, &mut Silent)
+    });
+    let text = fitted.unwrap_err().to_string();
+    assert_eq!(text.lines().count(), 1);
+    text
+}
+
+#[test]
+fn labels_that_cannot_be() {
+    let six = || Labels::classes(&some(&["b", "a", "b", "a", "b", "a"]));
+    let plain = TaskConfig::default();
+    let with = |change: fn(&mut TaskConfig)| {
+        let mut task = TaskConfig::default();
+        change(&mut task);
+        task
+    };
+    let tags = |x: f64| Labels::tags(None, Array2::from_elem((6, 2), x));
+    let none: [Option<&str>; 6] = [None; 6];
+    let cases = [
+        (problem(Labels::classes(&some(&[1, 2, 1])), &plain), "there are 3 labels for 6 samples"),
+        (
+            problem(Labels::classes(&[Some(3); 6]), &plain),
+            "every label is '3': there is nothing to tell apart",
+        ),
+        (problem(Labels::classes(&none), &plain), "no sample has a label"),
+        (
+            problem(Labels::classes(&some(&[1, 1, 1, 1, 1, 2])), &plain),
+            "class '2' has a single sample, which cannot be both learnt from and set aside for \
+             validation; leave the class out or validate on no sample",
+        ),
+        (problem(tags(0.5), &plain), "tags, row 0, column 0: the value is 0.5 instead of 0 or 1"),
+        (problem(tags(0.0), &plain), "no sample that is learnt from has the label '0'"),
+        (
+            problem(Labels::tags(Some(vec!["a".into()]), Array2::zeros((6, 2))), &plain),
+            "there are 1 names for 2 tags",
+        ),
+        (
+            problem(Labels::among(vec!["a".into()], &vec![Some("b".to_owned()); 6]), &plain),
+            "label 0: 'b' is not one of the labels a",
+        ),
+        (
+            problem(six(), &with(|t| t.validation = Validation::Share(1.0))),
+            "validation must be at least 0 and below 1, not 1",
+        ),
+        (
+            problem(six(), &with(|t| t.validation = Validation::Rows(vec![6]))),
+            "validation-rows must be below the number of samples, 6, not 6",
+        ),
+        (
+            problem(
+                Labels::classes(&[Some("a"), Some("b"), None, None, Some("a"), Some("b")]),
+                &with(|t| t.validation = Validation::Rows(vec![2])),
+            ),
+            "validation-rows must be rows with a label, not 2",
+        ),
+        (
+            problem(six(), &with(|t| t.validation = Validation::Rows(vec![0, 2, 4]))),
+            "no sample that is learnt from has the label 'b'",
+        ),
+        (
+            problem(six(), &with(|t| t.alpha_beta = Some(1.0))),
+            "alpha-beta must be between 0 and 1, not 1",
+        ),
+        (problem(six(), &with(|t| t.nu = Some(-1.0))), "nu must be positive, not -1"),
+        (
+            problem(six(), &with(|t| t.beta0 = Some(PerModality::Same(0.0)))),
+            "beta0 must be positive, not 0",
+        ),
+        (
+            problem(six(), &with(|t| t.beta0 = Some(PerModality::ByName(vec![("x".into(), 1.0)])))),
+            "beta0: unknown modality 'x'; the modalities are clear, noisy",
+        ),
+        (
+            problem(six(), &with(|t| t.validate_every = Some(0))),
+            "validate-every must be at least 1, not 0",
+        ),
+    ];
+    for (found, expected) in cases {
+        assert_eq!(found, expected);
+    }
+    let (views, _) = blobs(0, 6);
+    let data = Data::new(views.clone(), true).unwrap();
+    let without = msbdl::fit(&data, &Config { max_iter: Some(2), ..Config::new(2) }, &mut Silent);
+    assert_eq!(
+        without.unwrap().predict(views).unwrap_err().to_string(),
+        "the model has no classifier: it was learnt without labels"
+    );
+}
+
+#[test]
+fn classes_are_in_order() {
+    let names = |given: &[&str]| Labels::classes(&some(given)).unwrap().names().to_vec();
+    assert_eq!(names(&["10", "9", "-1", "9"]), ["-1", "9", "10"]);
+    assert_eq!(names(&["10", "9", "x"]), ["10", "9", "x"]);
+}
