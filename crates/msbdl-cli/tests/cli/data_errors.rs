@@ -1,4 +1,4 @@
-//! Data that cannot be learnt from are refused in one line, with the file, the modality, the row.
+//! Checks that data which cannot be learnt from are refused in one line: file, modality, row.
 
 use insta::assert_snapshot;
 use ndarray::Array2;

@@ -1,4 +1,4 @@
-//! The help says what each command does, and usage mistakes take one line.
+//! Checks that the help says what each command does, and that usage mistakes take one line.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! Model files that are none, and samples that do not fit the model, are refused.
+//! Checks that model files that are none, and samples that do not fit the model, are refused.
 
 use std::fs;
 use std::sync::OnceLock;
