@@ -191,8 +191,7 @@ fn calibration_error(task: &Task, told: &Prediction) -> f64 {
     }
 }
 
-/// Scores of logistic regression on features of unit size: for tags ridge regression, as usual
-/// for them.
+/// Scores of logistic regression with a ridge of one on features of unit size.
 fn baseline(task: &Task, names: &[&str]) -> Array2<f64> {
     let (train, test) = side_by_side(task, names);
     let h = task.labels.h();
