@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::choices::{Coefficients, Posterior, Preset, RecipeName, Schedule};
+use crate::choices::{Coefficients, Posterior, Preset, Prior, RecipeName, Schedule};
 use crate::help;
 
 /// Learns dictionaries from several kinds of measurement of the same samples at once
@@ -61,12 +61,36 @@ pub struct Fit {
     pub modality: Vec<String>,
     /// Number of atoms: one number, or NAME=M for each modality
     ///
-    /// At present it must be the same in all modalities.
-    #[arg(long, value_name = "M|NAME=M", required = true, allow_negative_numbers = true)]
+    /// It must be the same in all modalities with the prior one-to-one. With another prior, that
+    /// of the root is enough (the others are learnt), and none is needed with --groups.
+    #[arg(
+        long,
+        value_name = "M|NAME=M",
+        required_unless_present = "groups",
+        allow_negative_numbers = true,
+        verbatim_doc_comment
+    )]
     pub atoms: Vec<String>,
     /// Where to write the model; the name must end in .safetensors
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// How the modalities share what is in use
+    #[arg(long, value_enum, default_value = "one-to-one")]
+    pub prior: Prior,
+    /// Which atoms form a branch (priors other than one-to-one)
+    ///
+    /// A JSON file with a list of branches, each an object from modality name to the indices of its
+    /// atoms, as in [{"image":[0],"text":[0,50]}, ...]. For the prior tree, an atom may hang under
+    /// another than the root: {"atom":3,"under":["text",50]} in place of its index.
+    /// [default: branches are learnt, see --root and --max-leaves]
+    #[arg(long, value_name = "FILE", verbatim_doc_comment)]
+    pub groups: Option<PathBuf>,
+    /// The modality of the roots: every branch has one of its atoms (other priors than one-to-one)
+    #[arg(long, value_name = "NAME")]
+    pub root: Option<String>,
+    /// The most atoms of any other modality that may hang under a root, where that is learnt
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub max_leaves: Option<String>,
     /// Procedure to follow
     #[arg(long, value_enum, default_value = "auto")]
     pub preset: Preset,
@@ -247,7 +271,9 @@ pub struct Common {
 /// Says what is in a model
 ///
 /// Prints the modalities with their noise (standard deviation, in the units of the data) and the
-/// share of their variance that is explained, the atoms in use, and how the fit ended.
+/// share of their variance that is explained, the atoms in use, and how the fit ended. Of branches
+/// it says how many have which number of leaves, and in how many of them the atoms are identified;
+/// in the others only the subspace is, since their leaves are always in use together.
 #[derive(Args)]
 #[command(
     verbatim_doc_comment,
@@ -271,22 +297,25 @@ pub struct Info {
 #[derive(Args)]
 #[command(after_help = help::SYNTH_EXAMPLES, verbatim_doc_comment)]
 pub struct Synth {
-    /// Number of modalities
+    /// What to make
     #[arg(long, value_enum)]
     pub recipe: RecipeName,
-    /// Signal-to-noise ratio of each modality in dB [default: 30,10 or 30,20,10]
+    /// Probability that a leaf is in use when its root is, where a root has two (tree recipes)
+    #[arg(long, value_name = "P", default_value = "1", allow_negative_numbers = true)]
+    pub leaf_on: String,
+    /// Signal-to-noise ratio of each modality in dB [default: that of the recipe]
     #[arg(long, value_name = "DB,DB,...", allow_hyphen_values = true)]
     pub snr: Option<String>,
     /// Number of samples
     #[arg(long, value_name = "L", default_value = "1000", allow_negative_numbers = true)]
     pub samples: String,
-    /// Number of features of each modality
-    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
-    pub features: String,
-    /// Number of atoms of each dictionary
-    #[arg(long, value_name = "M", default_value = "50", allow_negative_numbers = true)]
-    pub atoms: String,
-    /// Number of atoms in use per sample
+    /// Number of features of each modality [default: 20; trees as in the paper]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub features: Option<String>,
+    /// Number of atoms of each dictionary [default: 50; trees as in the paper]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    pub atoms: Option<String>,
+    /// Number of atoms (of roots) in use per sample
     #[arg(long, value_name = "S", default_value = "5", allow_negative_numbers = true)]
     pub sparsity: String,
     /// Share of the samples that lack each modality, as in .2,.4; no sample lacks two
@@ -306,7 +335,9 @@ pub struct Synth {
 /// Measures how much of a known truth a model has found
 ///
 /// Prints for each modality of the model the share of the true atoms that some atom of the model
-/// matches (|cosine| above 0.99), and the noise variance beside the true one.
+/// matches (|cosine| above 0.99), and the noise variance beside the true one. Where the truth has
+/// branches, also the share of the subspaces of branches with one and with several leaves that a
+/// branch of the model matches (the paper's measures), and of branches under the right root.
 #[derive(Args)]
 #[command(
     verbatim_doc_comment,

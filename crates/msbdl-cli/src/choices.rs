@@ -51,6 +51,40 @@ impl From<msbdl::Preset> for Preset {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+pub enum Prior {
+    /// Atom m of every modality is in use or not together; as many atoms in all modalities
+    OneToOne,
+    /// All atoms of a branch are in use or not together; a modality may have more atoms than another
+    AtomToSubspace,
+    /// Leaves may also be in use or not on their own: the paper's hierarchical prior
+    Hierarchical,
+    /// No atom has more variance than the one it hangs under; trees of any depth
+    Tree,
+}
+
+impl From<Prior> for msbdl::PriorKind {
+    fn from(prior: Prior) -> Self {
+        match prior {
+            Prior::OneToOne => msbdl::PriorKind::OneToOne,
+            Prior::AtomToSubspace => msbdl::PriorKind::AtomToSubspace,
+            Prior::Hierarchical => msbdl::PriorKind::Hierarchical,
+            Prior::Tree => msbdl::PriorKind::Tree,
+        }
+    }
+}
+
+impl From<msbdl::PriorKind> for Prior {
+    fn from(prior: msbdl::PriorKind) -> Self {
+        match prior {
+            msbdl::PriorKind::OneToOne => Prior::OneToOne,
+            msbdl::PriorKind::AtomToSubspace => Prior::AtomToSubspace,
+            msbdl::PriorKind::Hierarchical => Prior::Hierarchical,
+            msbdl::PriorKind::Tree => Prior::Tree,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 pub enum Schedule {
     /// All samples
     Full,
@@ -88,12 +122,28 @@ impl From<Posterior> for msbdl::Posterior {
 }
 
 #[derive(Clone, Copy, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum RecipeName {
     /// Two modalities, at 30 and 10 dB
     Bimodal,
     /// Three modalities, at 30, 20 and 10 dB
     Trimodal,
+    /// Roots and leaves: 50 roots with two leaves each, at 30 and 30 dB
+    #[value(name = "tree-A")]
+    #[serde(rename = "tree-A")]
+    TreeA,
+    /// 50 roots, ten of them with two leaves, at 30 and 30 dB
+    #[value(name = "tree-B")]
+    #[serde(rename = "tree-B")]
+    TreeB,
+    /// As tree-B, at 30 and 10 dB
+    #[value(name = "tree-C")]
+    #[serde(rename = "tree-C")]
+    TreeC,
+    /// As tree-B, at 10 and 30 dB
+    #[value(name = "tree-D")]
+    #[serde(rename = "tree-D")]
+    TreeD,
 }
 
 impl RecipeName {
@@ -102,6 +152,20 @@ impl RecipeName {
         match self {
             RecipeName::Bimodal => &[30.0, 10.0],
             RecipeName::Trimodal => &[30.0, 20.0, 10.0],
+            RecipeName::TreeA | RecipeName::TreeB => &[30.0, 30.0],
+            RecipeName::TreeC => &[30.0, 10.0],
+            RecipeName::TreeD => &[10.0, 30.0],
+        }
+    }
+
+    /// The paper's case, if it is one of trees.
+    pub fn case(self) -> Option<synth::Case> {
+        match self {
+            RecipeName::Bimodal | RecipeName::Trimodal => None,
+            RecipeName::TreeA => Some(synth::Case::A),
+            RecipeName::TreeB => Some(synth::Case::B),
+            RecipeName::TreeC => Some(synth::Case::C),
+            RecipeName::TreeD => Some(synth::Case::D),
         }
     }
 }

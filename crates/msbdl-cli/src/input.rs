@@ -92,7 +92,10 @@ impl Files {
         let modality = match error {
             Error::Numerical(_) => return Fail::Run(text),
             // The library calls its settings as the options are called.
-            Error::Setting { .. } | Error::UnknownModality { .. } | Error::TooManyAtoms { .. } => {
+            Error::Setting { .. }
+            | Error::UnknownModality { .. }
+            | Error::TooManyAtoms { .. }
+            | Error::Groups(_) => {
                 return Fail::Input(format!("--{text}"));
             }
             Error::DuplicateName { name }

@@ -1,9 +1,10 @@
 //! Makes a [`Config`] of the options of `msbdl fit`; what depends on the data the library checks.
 
 use std::num::IntErrorKind;
+use std::path::Path;
 use std::str::FromStr;
 
-use msbdl::{Config, PerModality};
+use msbdl::{Config, Groups, PerModality};
 
 use crate::args::Fit;
 use crate::fail::{Fail, Result};
@@ -20,7 +21,10 @@ pub fn config(args: &Fit) -> Result<Config> {
         given => Some(per_modality("--sigma0", given, real)?),
     };
     Ok(Config {
-        n_atoms: per_modality("--atoms", &args.atoms, |option, text| whole(option, 1, text))?,
+        n_atoms: match args.atoms.as_slice() {
+            [] => PerModality::ByName(Vec::new()),
+            given => per_modality("--atoms", given, |option, text| whole(option, 1, text))?,
+        },
         preset: args.preset.into(),
         schedule: args.schedule.map(Into::into),
         batch_size: count("--batch-size", &args.batch_size)?,
@@ -31,6 +35,20 @@ pub fn config(args: &Fit) -> Result<Config> {
         max_iter: count("--max-iter", &args.max_iter)?,
         seed: whole("--seed", 0, &args.seed)?,
         threads: threads(&args.threads)?,
+        prior: args.prior.into(),
+        groups: args.groups.as_deref().map(groups).transpose()?,
+        root: args.root.clone(),
+        max_leaves: count("--max-leaves", &args.max_leaves)?,
+    })
+}
+
+fn groups(path: &Path) -> Result<Groups> {
+    let bad = |problem: String| Fail::input(format!("--groups: {}: {problem}", path.display()));
+    let text =
+        std::fs::read_to_string(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let problem = "not a list of branches, as in [{\"image\":[0],\"text\":[0,50]}]";
+        bad(format!("{problem} ({error})"))
     })
 }
 

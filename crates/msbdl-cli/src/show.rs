@@ -1,10 +1,11 @@
 //! Prints what is in a model, as text or as JSON.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write, stdout};
 use std::path::Path;
 use std::time::Duration;
 
-use msbdl::{Classifier, LabelKind, Model, ReadOut, StopReason};
+use msbdl::{Classifier, Groups, LabelKind, Model, PriorKind, ReadOut, StopReason};
 use serde::Serialize;
 
 use crate::choices;
@@ -15,8 +16,10 @@ use crate::fail::{Fail, Result};
 pub struct Report {
     model: String,
     preset: String,
+    prior: String,
     seed: u64,
     n_samples: usize,
+    /// Of the root, if dictionaries have different sizes.
     n_atoms: usize,
     /// Atoms that at least one training sample uses.
     atoms_used: usize,
@@ -32,6 +35,8 @@ pub struct Report {
     modalities: Vec<ModalityReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     classifier: Option<ClassifierReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branches: Option<BranchReport>,
 }
 
 /// How labels are told.
@@ -87,10 +92,60 @@ impl ClassifierReport {
     }
 }
 
+/// What is known of the branches of a tree prior.
+#[derive(Serialize)]
+struct BranchReport {
+    root: String,
+    /// Branches whose atoms are identified.
+    identified: usize,
+    /// Branches of which only the subspaces are known.
+    subspace_only: usize,
+    groups: Groups,
+    /// Per branch, whether its atoms are identified.
+    atoms_identified: Vec<bool>,
+}
+
+impl BranchReport {
+    fn new(model: &Model) -> Option<Self> {
+        if model.prior == PriorKind::OneToOne {
+            return None;
+        }
+        let identified = model.identified.iter().filter(|identified| **identified).count();
+        Some(BranchReport {
+            root: model.modalities[model.branches.root()].name.clone(),
+            identified,
+            subspace_only: model.n_branches() - identified,
+            groups: model.groups(),
+            atoms_identified: model.identified.clone(),
+        })
+    }
+
+    /// How many branches have which number of atoms of each modality.
+    fn text(&self, modalities: &[ModalityReport]) -> String {
+        let mut text = format!("branches {}, rooted in {}\n", self.groups.len(), self.root);
+        for modality in modalities.iter().filter(|modality| modality.name != self.root) {
+            let mut sizes = BTreeMap::new();
+            for branch in &self.groups {
+                let size = branch.get(&modality.name).map_or(0, Vec::len);
+                *sizes.entry(size).or_insert(0) += 1;
+            }
+            let sizes: Vec<String> =
+                sizes.iter().map(|(size, count)| format!("{count} with {size}")).collect();
+            text.push_str(&format!("         {}: {}\n", modality.name, sizes.join(", ")));
+        }
+        text.push_str(&format!(
+            "         atoms identified in {}, subspace only in {}\n",
+            self.identified, self.subspace_only
+        ));
+        text
+    }
+}
+
 #[derive(Serialize)]
 struct ModalityReport {
     name: String,
     n_features: usize,
+    n_atoms: usize,
     /// Training samples that have it.
     n_samples: usize,
     /// Noise standard deviation, in the units of the data.
@@ -107,6 +162,7 @@ impl Report {
             ModalityReport {
                 name: modality.name.clone(),
                 n_features: modality.dictionary.nrows(),
+                n_atoms: modality.dictionary.ncols(),
                 n_samples: seen.map_or(0, |seen| seen.n_samples),
                 sigma: modality.sigma2.sqrt(),
                 variance_explained: seen.map_or(f64::NAN, |seen| seen.variance_explained),
@@ -115,9 +171,10 @@ impl Report {
         Report {
             model: path.display().to_string(),
             preset: choices::name(choices::Preset::from(model.preset)),
+            prior: choices::name(choices::Prior::from(model.prior)),
             seed: model.seed,
             n_samples: summary.n_samples,
-            n_atoms: model.n_atoms(),
+            n_atoms: model.n_branches(),
             atoms_used: summary.atoms_used(),
             atoms_per_sample: summary.atoms_per_sample,
             converged: model.converged(),
@@ -127,15 +184,18 @@ impl Report {
             seconds: took.map(|took| took.as_secs_f64()),
             modalities: modalities.collect(),
             classifier: model.classifier.as_ref().map(ClassifierReport::new),
+            branches: BranchReport::new(model),
         }
     }
 
     pub fn text(&self) -> String {
-        let head = ["modality", "features", "samples", "noise sigma", "variance explained"];
+        let head =
+            ["modality", "features", "atoms", "samples", "noise sigma", "variance explained"];
         let rows = self.modalities.iter().map(|modality| {
             vec![
                 modality.name.clone(),
                 modality.n_features.to_string(),
+                modality.n_atoms.to_string(),
                 modality.n_samples.to_string(),
                 significant(modality.sigma),
                 percent(modality.variance_explained),
@@ -145,7 +205,8 @@ impl Report {
         format!(
             "{table}\n\
              samples  {n_samples}\n\
-             atoms    {n_atoms}, {used} of them in use; {per_sample:.1} per sample on average\n\
+             {unit} {n_atoms}, {used} of them in use; {per_sample:.1} per sample on average\n\
+             {branches}\
              {labels}\
              fit      {stop}\n\
              \x20        iterations {iterations}, E-steps {e_steps:.0}{took} \
@@ -153,6 +214,8 @@ impl Report {
              model    {model}\n",
             table = table(&head, rows),
             n_samples = self.n_samples,
+            unit = if self.branches.is_some() { "roots   " } else { "atoms   " },
+            branches = self.branches.as_ref().map_or(String::new(), |x| x.text(&self.modalities)),
             n_atoms = self.n_atoms,
             used = self.atoms_used,
             per_sample = self.atoms_per_sample,

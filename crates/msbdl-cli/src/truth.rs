@@ -6,6 +6,7 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use msbdl::synth::Truth;
+use msbdl::{Branches, Groups, Place};
 use ndarray::{Array1, Array2};
 use npyz::npz::NpzArchive;
 use serde::Serialize;
@@ -16,6 +17,8 @@ use crate::write::{self, Ready, Values};
 
 const TRUTH: &str = "truth.npz";
 const RECIPE: &str = "recipe.json";
+/// The branches of trees, in the form that `msbdl fit --groups` takes.
+const GROUPS: &str = "groups.json";
 
 /// The name of the modality with that index.
 pub fn name(index: usize) -> String {
@@ -47,7 +50,7 @@ fn listed(folder: &Path) -> Result<Vec<OsString>> {
 }
 
 fn is_own(name: &OsString) -> bool {
-    name == TRUTH || name == RECIPE || is_data(name)
+    name == TRUTH || name == RECIPE || name == GROUPS || is_data(name)
 }
 
 fn is_data(name: &OsString) -> bool {
@@ -76,13 +79,22 @@ pub fn save(folder: &Path, truth: &Truth, recipe: &impl Serialize) -> Result<()>
         write::beside(&recipe_path, |file| file.write_all(&recipe))?,
         write::npz(&truth_path, &arrays)?,
     ];
+    let groups_path = folder.join(GROUPS);
+    let is_tree = truth.dictionaries.iter().any(|d| d.ncols() != truth.branches.count());
+    if is_tree {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let groups = serde_json::to_vec(&truth.branches.to_groups(&names)).map_err(Fail::run)?;
+        ready.push(write::beside(&groups_path, |file| file.write_all(&groups))?);
+    }
     for (path, data) in paths.iter().zip(&truth.data) {
         ready.push(write::npy(path, data)?);
     }
     ready.into_iter().try_for_each(Ready::place)?;
-    // An earlier truth may have had more modalities.
-    for stale in listed(folder)?.iter().filter(|stale| is_data(stale)) {
-        if !paths.contains(&folder.join(stale)) {
+    // An earlier truth may have had more modalities, or branches.
+    for stale in listed(folder)?.iter().filter(|stale| is_data(stale) || *stale == GROUPS) {
+        let path = folder.join(stale);
+        let own = paths.contains(&path) || (is_tree && path == groups_path);
+        if !own {
             fs::remove_file(folder.join(stale)).map_err(Fail::run)?;
         }
     }
@@ -94,6 +106,24 @@ pub struct Known {
     pub name: String,
     pub dictionary: Array2<f64>,
     pub sigma2: f64,
+}
+
+/// Reads the branches of a truth with these modalities; one-to-one if it has none.
+pub fn load_branches(folder: &Path, known: &[Known]) -> Result<Branches> {
+    let path = folder.join(GROUPS);
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    let atoms: Vec<usize> = known.iter().map(|known| known.dictionary.ncols()).collect();
+    let bad = |problem: String| Fail::input(format!("{}: {problem}", path.display()));
+    let groups: Groups = match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let least = atoms.iter().copied().min().unwrap_or(0);
+            let place = |k: usize| move |name: &&str| ((*name).to_owned(), vec![Place::Atom(k)]);
+            (0..least).map(|k| names.iter().map(place(k)).collect()).collect()
+        }
+        Err(error) => return Err(bad(format!("cannot be read: {error}"))),
+    };
+    Branches::new(&groups, &names, &atoms).map_err(|error| bad(error.to_string()))
 }
 
 /// Reads dictionaries and noise.
@@ -110,8 +140,13 @@ pub fn load(folder: &Path) -> Result<Vec<Known>> {
 /// Reads everything.
 pub fn load_all(folder: &Path) -> Result<Truth> {
     let known = load(folder)?;
-    let mut truth =
-        Truth { data: Vec::new(), dictionaries: Vec::new(), codes: Vec::new(), sigma2: Vec::new() };
+    let mut truth = Truth {
+        data: Vec::new(),
+        dictionaries: Vec::new(),
+        codes: Vec::new(),
+        sigma2: Vec::new(),
+        branches: load_branches(folder, &known)?,
+    };
     for Known { name, dictionary, sigma2 } in known {
         let data = folder.join(format!("{name}.npy"));
         truth.data.push(read::table(&data.to_string_lossy(), false)?.values);

@@ -56,7 +56,7 @@ fn an_unknown_option_is_named() {
 fn missing_options_are_named() {
     assert_snapshot!(
         Folder::new().refused("fit --modality a=a.npy"),
-        @"the following required arguments were not provided: --atoms <M|NAME=M>, --out <FILE>; see 'msbdl fit --help'"
+        @"the following required arguments were not provided: --out <FILE>, --atoms <M|NAME=M>; see 'msbdl fit --help'"
     );
 }
 

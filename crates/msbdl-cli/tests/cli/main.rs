@@ -13,4 +13,5 @@ mod output_errors;
 mod readme;
 mod session;
 mod task;
+mod trees;
 mod truth;

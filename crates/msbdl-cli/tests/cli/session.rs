@@ -121,13 +121,17 @@ fn json_has_stable_keys() {
         "n_atoms",
         "n_samples",
         "preset",
+        "prior",
         "seconds",
         "seed",
         "stop_reason",
     ];
     assert_eq!(keys(&fit), expected);
     let part = &fit["modalities"][0];
-    assert_eq!(keys(part), ["n_features", "n_samples", "name", "sigma", "variance_explained"]);
+    assert_eq!(
+        keys(part),
+        ["n_atoms", "n_features", "n_samples", "name", "sigma", "variance_explained"]
+    );
     assert_eq!(part["name"], "mod1");
     assert_eq!(part["n_samples"], 300);
     assert_eq!(fit["stop_reason"], "max-iterations");

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::branches::Groups;
 use super::data::Data;
+use super::prior::PriorKind;
+use super::shape::Shape;
 use crate::learn::e_step::Posterior;
 use crate::learn::em::Schedule;
 use crate::support::error::{Error, Result};
@@ -35,8 +38,16 @@ pub enum Preset {
 /// What the user wants; everything but the number of atoms has a default.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// With a tree prior, that of the root alone is enough.
     pub n_atoms: PerModality<usize>,
     pub preset: Preset,
+    pub prior: PriorKind,
+    /// Which atoms form a branch (tree priors); learnt if not given.
+    pub groups: Option<Groups>,
+    /// The modality of the roots (tree priors).
+    pub root: Option<String>,
+    /// The most atoms of another modality that hang under a root, where that is learnt.
+    pub max_leaves: Option<usize>,
     /// Overrides the preset's schedule.
     pub schedule: Option<Schedule>,
     /// Samples per block of the incremental and batch schedules.
@@ -61,6 +72,10 @@ impl Config {
         Config {
             n_atoms: PerModality::Same(n_atoms),
             preset: Preset::Auto,
+            prior: PriorKind::OneToOne,
+            groups: None,
+            root: None,
+            max_leaves: None,
             schedule: None,
             batch_size: None,
             posterior: None,
@@ -75,7 +90,7 @@ impl Config {
 
     /// Checks every setting against the data.
     pub fn check(&self, data: &Data) -> Result<Plan> {
-        let n_atoms = self.n_atoms(data)?;
+        let shape = self.shape(data)?;
         let (schedule, posterior) = self.preset.parts();
         let schedule = self.schedule.unwrap_or(schedule);
         let batch_size = self.batch_size(data, schedule)?;
@@ -97,7 +112,7 @@ impl Config {
             return Err(setting("max-iter", "at least 1", 0));
         }
         Ok(Plan {
-            n_atoms,
+            shape,
             preset: self.preset,
             schedule,
             batch_size,
@@ -107,38 +122,6 @@ impl Config {
             seed: self.seed,
             threads: self.threads,
         })
-    }
-
-    fn n_atoms(&self, data: &Data) -> Result<usize> {
-        let each = spread(&self.n_atoms, data, "atoms")?;
-        let mut first = None;
-        for (modality, atoms) in data.modalities().iter().zip(each) {
-            let Some(atoms) = atoms else {
-                return Err(Error::Setting {
-                    option: "atoms",
-                    expected: "given for every modality".into(),
-                    found: format!("nothing for '{}'", modality.name()),
-                });
-            };
-            if atoms == 0 {
-                return Err(setting("atoms", "at least 1", 0));
-            }
-            match first {
-                None => first = Some(atoms),
-                Some(first) if first != atoms => {
-                    let expected = "the same number in every modality (one-to-one prior)";
-                    return Err(setting("atoms", expected, format!("{first} and {atoms}")));
-                }
-                Some(_) => {}
-            }
-            let rows = modality.y().rows().into_iter();
-            let usable = rows.filter(|row| row.iter().any(|x| *x != 0.0)).count();
-            if atoms > usable {
-                let name = modality.name().to_owned();
-                return Err(Error::TooManyAtoms { atoms, usable, name });
-            }
-        }
-        first.ok_or(Error::NoModality)
     }
 
     fn batch_size(&self, data: &Data, schedule: Schedule) -> Result<usize> {
@@ -217,7 +200,7 @@ pub(crate) struct Anneal {
 /// Settings that fit the data.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub(crate) n_atoms: usize,
+    pub(crate) shape: Shape,
     pub(crate) preset: Preset,
     pub(crate) schedule: Schedule,
     pub(crate) batch_size: usize,

@@ -1,5 +1,10 @@
 //! Learns without being told any noise level.
 //!
+//! Trees go the same way, with all atoms of a branch sharing a variance and as many leaves in every
+//! branch; while coefficients are switched, the atoms of a branch may have any length, so leaves
+//! that are not wanted show by being short (prune.rs) and leaves that switch on and off are told
+//! apart (leaves.rs). Two rounds decide on the number of leaves.
+//!
 //! anneal: the paper's EM under a common, falling noise finds most atoms; columns that were
 //!         paired wrongly are moved.
 //! select: coefficients are switched on or off by their posterior odds; with the supports
@@ -10,10 +15,17 @@
 //! polish: the paper's joint EM on the selected coefficients.
 //! What each stage buys is in docs/math.md.
 
-use super::em::keep_largest;
+use std::sync::Arc;
+
+use super::em::{Em, keep_largest};
+use super::leaves::separate;
 use super::noise::{Average, update_noise};
+use super::prune::prune;
 use super::run::{Outcome, Repair, Run};
-use crate::input::prior::{GammaStep, Slab};
+use super::span::{principal_axes, unit_atoms};
+use crate::input::branches::Branches;
+use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
+use crate::input::shape::{End, Shape};
 
 /// Passes over the samples, and the factor on the variances per pass.
 const ANNEAL: (usize, f64) = (150, 0.967);
@@ -26,6 +38,10 @@ const TEMPER_ALONE: [f64; 3] = [50.0, 50.0, 50.0];
 /// Factor on that multiple per pass.
 const COOLING: f64 = 0.97;
 const POLISH: usize = 10;
+/// Passes in which leaves are switched one by one, where the prior has them switch.
+const SWITCH: usize = 20;
+/// A further round where branches have leaves, between two decisions on how many.
+const TEMPER_LEAVES: f64 = 20.0;
 /// Codes are unique only while less than half of a modality's degrees of freedom are used up
 /// (the paper's Assumption 1), so no modality is annealed further than that.
 const MOST_USED: f64 = 0.5;
@@ -41,26 +57,74 @@ const FLOOR: f64 = 0.02;
 /// Change of log s in the last round below which the noise has settled.
 const SETTLED: f64 = 0.15;
 
+/// The branches so far, and what is to become of them.
+pub(crate) struct Growth<'a> {
+    pub shape: &'a Shape,
+    pub branches: Branches,
+    /// How often the number of leaves was decided.
+    rounds: usize,
+    /// Per branch: whether its atoms can be told apart.
+    pub identified: Vec<bool>,
+}
+
+impl<'a> Growth<'a> {
+    pub fn new(shape: &'a Shape) -> Self {
+        let single =
+            |k: usize| (0..shape.start.n_modalities()).all(|j| shape.start.atoms(j, k).len() < 2);
+        let identified = (0..shape.start.count()).map(single).collect();
+        Growth { shape, branches: shape.start.clone(), rounds: 0, identified }
+    }
+
+    /// Atoms that each modality is to end with, where that is known; otherwise as it is.
+    pub fn n_atoms(&self) -> Vec<usize> {
+        let known = |j: usize| match &self.shape.end {
+            End::Given(branches) => Some(branches.n_atoms(j)),
+            End::Learnt(n_atoms) => n_atoms[j],
+        };
+        (0..self.branches.n_modalities())
+            .map(|j| known(j).unwrap_or(self.branches.n_atoms(j)))
+            .collect()
+    }
+
+    /// Exchanges the prior; every branch keeps its root's variance.
+    pub fn move_to(&self, em: &mut Em, prior: Arc<dyn Prior>) {
+        let mut gamma = vec![0.0; em.data.n_samples() * prior.n_gamma()];
+        let mut v = vec![0.0; prior.n_branches()];
+        let old = em.gamma.chunks_exact(em.prior.n_gamma());
+        for (gamma, old) in gamma.chunks_exact_mut(prior.n_gamma()).zip(old) {
+            em.prior.branch_variances(old, &mut v);
+            prior.set_all(gamma, &v);
+        }
+        (em.gamma, em.prior) = (gamma, prior);
+    }
+}
+
 /// Runs all stages; whether the noise settled, and how coefficients are switched.
-pub(crate) fn auto(run: &mut Run, slab: &mut Slab) -> Outcome<bool> {
+pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome<bool> {
     *slab = first_slab(run);
     anneal(run)?;
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
-    select(run, slab)?;
+    select(run, slab, None)?;
     let mut settled = false;
-    for multiple in rounds(run) {
+    for (round, multiple) in rounds(run).into_iter().enumerate() {
         let before = run.em.s.clone();
         temper(run, slab, multiple)?;
-        let active = select(run, slab)?;
+        let tree = (round >= TEMPER.len() - 1).then_some(&mut *tree);
+        let active = select(run, slab, tree)?;
         let mut moves = run.em.s.iter().zip(&before).map(|(s, before)| (s / before).ln().abs());
         settled = active > 0.0 && moves.all(|change| change < SETTLED);
+    }
+    if !matches!(tree.shape.prior, PriorKind::OneToOne | PriorKind::AtomToSubspace) {
+        switch_leaves(run, slab, tree)?;
     }
     polish(run)?;
     Ok(settled)
 }
 
-fn rounds(run: &Run) -> [f64; 3] {
-    if run.em.d.len() == 1 { TEMPER_ALONE } else { TEMPER }
+fn rounds(run: &Run) -> Vec<f64> {
+    let rounds = if run.em.d.len() == 1 { TEMPER_ALONE } else { TEMPER };
+    let further = run.em.has_leaves().then_some(TEMPER_LEAVES);
+    rounds.into_iter().chain(further).collect()
 }
 
 /// The share of the run that is done.
@@ -77,7 +141,7 @@ fn temper_passes(multiple: f64) -> usize {
 
 /// A quarter of the degrees of freedom in use: where the paper's data are.
 fn first_slab(run: &Run) -> Slab {
-    let (n, m) = (run.em.least_dimensions() as f64, run.em.prior.n_gamma() as f64);
+    let (n, m) = (run.em.least_dimensions() as f64, run.em.prior.n_branches() as f64);
     let active = (n / 4.0).clamp(0.5, m / 2.0);
     Slab { log_odds: log_odds(active / m), power: 1.0 / active }
 }
@@ -114,18 +178,43 @@ fn due(t: usize, blocks: usize, every: usize) -> bool {
 }
 
 /// Returns the number of coefficients that are on at the end.
-fn select(run: &mut Run, slab: &mut Slab) -> Outcome<f64> {
+fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outcome<f64> {
     let mut active = 0.0;
     keep_largest(&mut run.em, slab.power);
+    let leafy = run.em.has_leaves();
+    if leafy {
+        run.em.normalise = false;
+        principal_axes(&mut run.em);
+    }
     let blocks = run.em.n_blocks();
     for t in 0..SELECT * blocks {
         run.progress = progress(run);
         let repair = due(t, blocks, REPAIR_EVERY.1);
-        let repair = Repair { pair: repair, clean: repair };
+        // A new leaf is long whether it is wanted or not, so none must be new at the end.
+        let clean = repair && !(leafy && t + 1 == SELECT * blocks);
+        let repair = Repair { pair: repair, clean };
         let stats = run.iterate("select", GammaStep::Toggle(*slab), repair)?;
         update_noise(&mut run.em, &stats, Average::Robust);
-        slab.update(&stats, run.em.prior.n_gamma());
+        slab.update(&stats, run.em.prior.n_branches());
         active = stats.active;
+        if leafy {
+            principal_axes(&mut run.em);
+        }
+        if let Some(tree) = tree.as_mut().filter(|_| t + 1 == SELECT * blocks * 3 / 4) {
+            tree.rounds += 1;
+            // Told apart, a leaf that is borrowed from another branch lies wholly in its span.
+            separate(&mut run.em);
+            tree.branches =
+                prune(&mut run.em, &tree.shape.end, tree.branches.root(), tree.rounds > 1);
+        }
+    }
+    if leafy {
+        let identified = separate(&mut run.em);
+        slab.power *= unit_atoms(&mut run.em);
+        run.em.normalise = true;
+        if let Some(tree) = tree {
+            tree.identified = identified;
+        }
     }
     Ok(active)
 }
@@ -150,7 +239,7 @@ impl Slab {
 }
 
 fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
-    run.em.gamma.fill(slab.power);
+    run.em.level(slab.power);
     let noise = run.em.s.clone();
     let energy: Vec<f64> = (0..noise.len()).map(|j| run.em.energy(j)).collect();
     let (blocks, passes_here) = (run.em.n_blocks(), temper_passes(multiple));
@@ -168,6 +257,17 @@ fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
         run.iterate("temper", gamma, Repair { pair, clean })?;
     }
     run.em.s = noise;
+    Ok(())
+}
+
+/// From branches that are on or off to the prior's own: leaves of a branch switch one by one.
+fn switch_leaves(run: &mut Run, slab: &Slab, tree: &Growth) -> Outcome<()> {
+    tree.move_to(&mut run.em, tree.shape.prior.on(&tree.branches));
+    for _ in 0..SWITCH * run.em.n_blocks() {
+        run.progress = progress(run);
+        let stats = run.iterate("leaves", GammaStep::Toggle(*slab), Repair::default())?;
+        update_noise(&mut run.em, &stats, Average::Robust);
+    }
     Ok(())
 }
 

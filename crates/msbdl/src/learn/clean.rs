@@ -23,10 +23,10 @@ const SURVEY: usize = 2000;
 /// An atom that is a twin in every modality, or idle, is replaced everywhere. One that is a
 /// twin in a single modality is replaced there alone, by what belongs to its other columns.
 pub(crate) fn clean(em: &mut Em, stats: &Stats) -> usize {
-    let energy = mean_energy(stats);
+    let energy = mean_energy(em, stats);
     let n_modalities = em.d.len();
-    let cosines: Vec<Array2<f64>> = em.d.iter().map(|d| linalg::gram(d.view())).collect();
-    let twins = |j: usize, k: usize, l: usize| cosines[j][[k, l]].abs() > TWIN;
+    let overlaps: Vec<Array2<f64>> = (0..n_modalities).map(|j| overlaps(em, j)).collect();
+    let twins = |j: usize, k: usize, l: usize| overlaps[j][[k, l]] > TWIN;
     // Of two twins the weaker goes; of two equals the earlier.
     let weaker = |k: usize, l: usize| l != k && (energy[k], k) < (energy[l], l);
     let m = energy.len();
@@ -48,21 +48,42 @@ pub(crate) fn clean(em: &mut Em, stats: &Stats) -> usize {
     }
     let mut survey = Survey::take(em);
     let mut count = 0;
-    for (j, atom) in half {
-        count += usize::from(survey.reseed_one(em, j, atom));
+    for (j, branch) in half {
+        count += usize::from(survey.reseed_one(em, j, branch));
     }
-    for atom in bad {
-        count += usize::from(survey.reseed_all(em, atom));
+    for branch in bad {
+        count += usize::from(survey.reseed_all(em, branch));
     }
     count
 }
 
-fn mean_energy(stats: &Stats) -> Vec<f64> {
-    let mut sum = Array1::zeros(stats.modalities[0].energy.len());
-    for modality in &stats.modalities {
-        sum.scaled_add(1.0 / modality.count.max(1) as f64, &modality.energy);
+/// Energy of every branch, averaged over samples, summed over modalities.
+fn mean_energy(em: &Em, stats: &Stats) -> Vec<f64> {
+    let mut sum = vec![0.0; em.prior.n_branches()];
+    for (j, modality) in stats.modalities.iter().enumerate() {
+        for (m, energy) in modality.energy.iter().enumerate() {
+            sum[em.prior.branch_of(j, m)] += energy * (1.0 / modality.count.max(1) as f64);
+        }
     }
-    sum.to_vec()
+    sum
+}
+
+/// Branch x branch: the root of the share of the first one's energy that lies in the span of the
+/// second; |cosine| for single atoms.
+fn overlaps(em: &Em, j: usize) -> Array2<f64> {
+    let members = em.members(j);
+    if members.iter().all(|atoms| atoms.len() == 1) {
+        return linalg::gram(em.d[j].view()).mapv_into(f64::abs);
+    }
+    let spans: Vec<Array2<f64>> =
+        members.iter().map(|atoms| linalg::basis(em.d[j].select(Axis(1), atoms))).collect();
+    Array2::from_shape_fn((members.len(), members.len()), |(k, l)| {
+        let own = em.d[j].select(Axis(1), &members[k]);
+        let energy: f64 = own.iter().map(|x| x * x).sum();
+        let inside = linalg::product(spans[l].t(), own.view());
+        let inside: f64 = inside.iter().map(|x| x * x).sum();
+        if energy > 0.0 { (inside / energy).sqrt() } else { 0.0 }
+    })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -137,31 +158,39 @@ impl Survey {
         self.residuals[j].rows_mut().into_iter().map(take_out).collect()
     }
 
-    fn reseed_all(&mut self, em: &mut Em, atom: usize) -> bool {
+    fn reseed_all(&mut self, em: &mut Em, branch: usize) -> bool {
         let mut weight = self.unexplained.clone();
         for (place, j) in self.worst_first.clone().into_iter().enumerate() {
-            let Some(u) = self.direction(j, &weight) else { return false };
-            let along = self.replace(em, j, atom, &u);
-            if place == 0 {
-                weight = along;
+            for atom in em.members(j).swap_remove(branch) {
+                let Some(u) = self.direction(j, &weight) else { return false };
+                let along = self.replace(em, j, atom, &u);
+                if place == 0 {
+                    weight = along;
+                }
             }
         }
         let value = fresh_gamma(em);
-        let k = em.prior.n_gamma();
-        em.gamma.iter_mut().skip(atom).step_by(k).for_each(|gamma| *gamma = value);
-        em.forget(atom);
+        for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
+            em.prior.set(gamma, branch, value);
+        }
+        em.forget(branch);
         true
     }
 
-    fn reseed_one(&mut self, em: &mut Em, j: usize, atom: usize) -> bool {
-        let others = |i: usize| {
-            let apart = self.apart.iter().enumerate().filter(|(other, _)| *other != j);
-            apart.map(|(_, apart)| apart[[i, atom]].powi(2)).sum()
-        };
-        let weight: Vec<f64> = (0..self.unexplained.len()).map(others).collect();
-        let Some(u) = self.direction(j, &weight) else { return false };
-        self.replace(em, j, atom, &u);
-        em.forget(atom);
+    fn reseed_one(&mut self, em: &mut Em, j: usize, branch: usize) -> bool {
+        let mut weight = vec![0.0; self.unexplained.len()];
+        for other in (0..self.apart.len()).filter(|&other| other != j) {
+            for atom in em.members(other).swap_remove(branch) {
+                for (weight, size) in weight.iter_mut().zip(self.apart[other].column(atom)) {
+                    *weight += size.powi(2);
+                }
+            }
+        }
+        for atom in em.members(j).swap_remove(branch) {
+            let Some(u) = self.direction(j, &weight) else { return false };
+            self.replace(em, j, atom, &u);
+        }
+        em.forget(branch);
         true
     }
 }

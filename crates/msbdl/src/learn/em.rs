@@ -1,6 +1,7 @@
 //! Holds what EM learns and takes its steps, on all samples or block by block.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use ndarray::{Array1, Array2, Axis};
 use rand::seq::SliceRandom;
@@ -13,6 +14,7 @@ use super::task::Task;
 use crate::input::data::Data;
 use crate::input::prior::{GammaStep, Prior};
 use crate::support::error::Result;
+use crate::support::linalg;
 use crate::support::random::{Purpose, stream};
 
 /// Which samples' sums an M-step uses.
@@ -30,7 +32,7 @@ pub enum Schedule {
 /// Dictionaries, noise variances and hyperparameters, and the samples they are learnt from.
 pub(crate) struct Em<'a> {
     pub data: &'a Data,
-    pub prior: &'a dyn Prior,
+    pub prior: Arc<dyn Prior>,
     posterior: Posterior,
     schedule: Schedule,
     /// Off only to show that the likelihood then rises at every step.
@@ -72,7 +74,7 @@ pub(crate) struct Ask {
 impl<'a> Em<'a> {
     pub fn new(
         data: &'a Data,
-        prior: &'a dyn Prior,
+        prior: Arc<dyn Prior>,
         posterior: Posterior,
         schedule: Schedule,
         block_size: usize,
@@ -88,6 +90,7 @@ impl<'a> Em<'a> {
         let blocks = (0..count)
             .map(|k| Block { rows: k * l / count..(k + 1) * l / count, stats: None })
             .collect();
+        let gamma = vec![0.0; l * prior.n_gamma()];
         Em {
             data,
             prior,
@@ -97,7 +100,7 @@ impl<'a> Em<'a> {
             d: Vec::new(),
             offset: data.modalities().iter().map(|x| Array1::zeros(x.n_features())).collect(),
             s: Vec::new(),
-            gamma: vec![0.0; l * prior.n_gamma()],
+            gamma,
             task: None,
             order,
             blocks,
@@ -155,7 +158,7 @@ impl<'a> Em<'a> {
         let labels = self.task.as_ref().map(|task| task.stacked(self, posterior));
         let step = Step {
             data: self.data,
-            prior: self.prior,
+            prior: &*self.prior,
             dictionaries: &self.prepared(posterior),
             labels: labels.as_ref(),
             gamma_step: ask.gamma,
@@ -181,6 +184,14 @@ impl<'a> Em<'a> {
         .collect()
     }
 
+    /// Gives every coefficient the same variance.
+    pub fn level(&mut self, power: f64) {
+        let power = vec![power; self.prior.n_branches()];
+        for gamma in self.gamma.chunks_exact_mut(self.prior.n_gamma()) {
+            self.prior.set_all(gamma, &power);
+        }
+    }
+
     /// Dimensions that modality j's signal can fill.
     pub fn dimensions(&self, j: usize) -> usize {
         self.data.modalities()[j].n_features().min(self.prior.n_atoms(j))
@@ -191,9 +202,11 @@ impl<'a> Em<'a> {
         1.0 / self.dimensions(j) as f64
     }
 
-    /// The fewest dimensions of any modality.
+    /// The fewest dimensions of any modality, in branches.
     pub fn least_dimensions(&self) -> usize {
-        (0..self.d.len()).map(|j| self.dimensions(j)).min().unwrap_or(1)
+        let branches = self.prior.n_branches();
+        let each = |j| self.dimensions(j) / self.prior.n_atoms(j).div_ceil(branches);
+        (0..self.d.len()).map(each).min().unwrap_or(1).max(1)
     }
 
     /// At most `count` rows of gamma, evenly spread.
@@ -237,35 +250,71 @@ impl<'a> Em<'a> {
         }
     }
 
-    /// Drops what remembered sums say of an atom that has been replaced.
-    pub fn forget(&mut self, atom: usize) {
+    /// D_j T, with remembered sums of the codes T^-1 x; `inverse` is T^-1.
+    pub fn transform(&mut self, j: usize, t: &Array2<f64>, inverse: &Array2<f64>) {
+        self.d[j] = linalg::product(self.d[j].view(), t.view());
+        for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
+            let stats = &mut stats.modalities[j];
+            let half = linalg::product(inverse.view(), stats.c.view());
+            stats.c = linalg::product(half.view(), inverse.t());
+            stats.b = linalg::product(stats.b.view(), inverse.t());
+            stats.mu = inverse.dot(&stats.mu);
+        }
+    }
+
+    /// Whether some branch has several atoms of a modality.
+    pub fn has_leaves(&self) -> bool {
+        self.d.iter().any(|d| d.ncols() > self.prior.n_branches())
+    }
+
+    /// The atoms of modality `j`, branch by branch.
+    pub fn members(&self, j: usize) -> Vec<Vec<usize>> {
+        let mut members = vec![Vec::new(); self.prior.n_branches()];
+        for m in 0..self.d[j].ncols() {
+            members[self.prior.branch_of(j, m)].push(m);
+        }
+        members
+    }
+
+    /// Drops what remembered sums say of a branch that has been replaced.
+    pub fn forget(&mut self, branch: usize) {
+        let prior = self.prior.clone();
         if let Some(task) = &mut self.task {
-            task.w.iter_mut().for_each(|w| w.column_mut(atom).fill(0.0));
+            for (j, w) in task.w.iter_mut().enumerate() {
+                for m in (0..w.ncols()).filter(|&m| prior.branch_of(j, m) == branch) {
+                    w.column_mut(m).fill(0.0);
+                }
+            }
         }
         for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
-            for stats in &mut stats.modalities {
-                stats.c.row_mut(atom).fill(0.0);
-                stats.c.column_mut(atom).fill(0.0);
-                stats.b.column_mut(atom).fill(0.0);
-                stats.mu[atom] = 0.0;
-                stats.energy[atom] = 0.0;
-                stats.labels.iter_mut().for_each(|labels| labels.forget(atom));
+            for (j, stats) in stats.modalities.iter_mut().enumerate() {
+                for m in (0..stats.mu.len()).filter(|&m| prior.branch_of(j, m) == branch) {
+                    stats.c.row_mut(m).fill(0.0);
+                    stats.c.column_mut(m).fill(0.0);
+                    stats.b.column_mut(m).fill(0.0);
+                    stats.mu[m] = 0.0;
+                    stats.energy[m] = 0.0;
+                    stats.labels.iter_mut().for_each(|labels| labels.forget(m));
+                }
             }
         }
     }
 }
 
-/// Switches on, per sample, the largest gammas: at most half the number of dimensions.
+/// Switches on, per sample, the branches of largest variance: at most half the dimensions.
 pub(crate) fn keep_largest(em: &mut Em, power: f64) {
     /// Smaller shares of a sample's largest gamma are off.
     const LEAST: f64 = 0.01;
     let most = (em.least_dimensions() / 2).max(1);
+    let mut v = vec![0.0; em.prior.n_branches()];
     for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
-        let mut sorted = gamma.to_vec();
+        em.prior.branch_variances(gamma, &mut v);
+        let mut sorted = v.clone();
         sorted.sort_by(|a, b| b.total_cmp(a));
         let least = sorted[(most - 1).min(sorted.len() - 1)].max(LEAST * sorted[0]);
-        for gamma in gamma {
-            *gamma = if *gamma >= least && *gamma > 0.0 { power } else { 0.0 };
+        for v in &mut v {
+            *v = if *v >= least && *v > 0.0 { power } else { 0.0 };
         }
+        em.prior.set_all(gamma, &v);
     }
 }

@@ -1,17 +1,18 @@
 //! Fits a model: settings are checked, a procedure runs, what it found becomes a model.
 
-use super::auto::auto;
+use super::auto::{Growth, auto};
 use super::em::Em;
 use super::init::start;
 use super::paper::paper;
 use super::read_out::fit_read_outs;
 use super::run::{Halt, Run};
+use super::span::unit_atoms;
 use super::task::Task;
 use super::validate::Validator;
-use crate::input::config::{Config, Plan, Preset};
+use crate::input::config::{Config, Plan, Preset, setting};
 use crate::input::data::Data;
 use crate::input::labels::Labels;
-use crate::input::prior::{OneToOne, Prior, Slab};
+use crate::input::prior::{PriorKind, Slab};
 use crate::input::task::{TaskConfig, TaskPlan};
 use crate::model::summary::summarise;
 use crate::model::{ModalityModel, Model, StopReason};
@@ -38,6 +39,9 @@ pub fn fit_task(
     observer: &mut (dyn Observer + Send),
 ) -> Result<Model> {
     let plan = config.check(data)?;
+    if plan.shape.prior != PriorKind::OneToOne {
+        return Err(setting("prior", "one-to-one where there are labels", "another"));
+    }
     let task = task.check(data, labels, plan.preset, plan.seed)?;
     on_threads(plan.threads, || run(data, &plan, Some((labels, &task)), observer))?
 }
@@ -55,11 +59,17 @@ fn run(
     task: Option<(&Labels, &TaskPlan)>,
     observer: &mut dyn Observer,
 ) -> Result<Model> {
-    let prior = OneToOne { n_atoms: plan.n_atoms };
-    let mut em = Em::new(data, &prior, plan.posterior, plan.schedule, plan.batch_size, plan.seed);
+    let prior = match plan.preset {
+        Preset::Paper => plan.shape.prior,
+        // Which atoms belong together is best learnt where they share a variance.
+        _ if plan.shape.prior != PriorKind::OneToOne => PriorKind::AtomToSubspace,
+        _ => PriorKind::OneToOne,
+    };
+    let prior = prior.on(&plan.shape.start);
+    let mut em = Em::new(data, prior, plan.posterior, plan.schedule, plan.batch_size, plan.seed);
     start(&mut em, plan.seed);
     if let Some((labels, task)) = task {
-        let n_atoms: Vec<usize> = (0..em.d.len()).map(|j| prior.n_atoms(j)).collect();
+        let n_atoms: Vec<usize> = (0..em.d.len()).map(|j| em.prior.n_atoms(j)).collect();
         em.task = Some(Task::new(labels, task, &n_atoms));
     }
     let validator = task.map(|(_, task)| Validator::new(&em, task));
@@ -67,9 +77,10 @@ fn run(
     run.validator = validator;
     run.stop_early = plan.preset == Preset::Paper;
     let mut slab = Slab { log_odds: 0.0, power: 1.0 };
+    let mut tree = Growth::new(&plan.shape);
     let outcome = match plan.preset {
-        Preset::Paper => paper(&mut run, &plan.anneal),
-        _ => auto(&mut run, &mut slab),
+        Preset::Paper => paper(&mut run, &plan.anneal, &mut tree),
+        _ => auto(&mut run, &mut slab, &mut tree),
     };
     let stop_reason = match outcome {
         Ok(true) => StopReason::Converged,
@@ -77,6 +88,10 @@ fn run(
         Err(Halt::Stopped(reason)) => reason,
         Err(Halt::Failed(error)) => return Err(error),
     };
+    if !run.em.normalise {
+        // Stopped while atoms were as long as they liked.
+        unit_atoms(&mut run.em);
+    }
     let summary = summarise(&run.em);
     if plan.preset == Preset::Paper {
         slab = summary.slab(&run.em);
@@ -91,6 +106,9 @@ fn run(
     let mut model = Model {
         modalities: modalities.collect(),
         preset: plan.preset,
+        prior: plan.shape.prior,
+        branches: tree.branches,
+        identified: tree.identified,
         seed: plan.seed,
         stop_reason,
         history: run.history,

@@ -26,5 +26,5 @@ pub(crate) fn start(em: &mut Em, seed: u64) {
         em.d.push(d);
         em.s.push(em.energy(j));
     }
-    em.gamma.fill(START_POWER / em.prior.n_gamma() as f64);
+    em.level(START_POWER / em.prior.n_branches() as f64);
 }

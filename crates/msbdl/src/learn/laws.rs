@@ -3,6 +3,8 @@
 #[path = "../../tests/common/mod.rs"]
 pub(super) mod common;
 
+use std::sync::Arc;
+
 use common::{assert_close, inverse, matrix, posterior, rng};
 use ndarray::{Array1, Array2};
 use proptest::prelude::*;
@@ -35,8 +37,8 @@ fn data(seed: u64, l: usize, sizes: &[usize], missing: bool, center: bool) -> Da
     Data::new(named.collect(), center).unwrap()
 }
 
-fn em<'a>(data: &'a Data, prior: &'a OneToOne, schedule: Schedule, block: usize) -> Em<'a> {
-    let mut em = Em::new(data, prior, Posterior::Exact, schedule, block, 1);
+fn em<'a>(data: &'a Data, prior: &OneToOne, schedule: Schedule, block: usize) -> Em<'a> {
+    let mut em = Em::new(data, Arc::new(*prior), Posterior::Exact, schedule, block, 1);
     start(&mut em, 1);
     em
 }

@@ -8,15 +8,20 @@ pub mod fit;
 pub(crate) mod init;
 #[cfg(test)]
 mod laws;
+pub(crate) mod leaves;
 pub(crate) mod m_step;
 pub(crate) mod noise;
 pub(crate) mod pair;
 pub(crate) mod paper;
 pub(crate) mod partition;
+pub(crate) mod prune;
 pub(crate) mod read_out;
 pub(crate) mod run;
+pub(crate) mod span;
 pub mod stats;
 pub(crate) mod task;
 #[cfg(test)]
 mod task_laws;
+#[cfg(test)]
+mod tree_laws;
 pub(crate) mod validate;

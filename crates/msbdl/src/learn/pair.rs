@@ -13,27 +13,39 @@ use super::stats::Stats;
 /// three columns survive.
 const STAY: f64 = 0.02;
 
-/// Aligns all modalities with the least noisy one; the number of columns moved.
+/// Aligns all modalities with the least noisy one, or with the roots where branches have
+/// leaves; the number of columns moved from one branch to another.
 pub(crate) fn repair_pairing(em: &mut Em, stats: &Stats) -> usize {
     let n_modalities = em.d.len();
     let mut by_noise: Vec<usize> = (0..n_modalities).collect();
-    by_noise.sort_by(|&a, &b| noise_share(em, a).total_cmp(&noise_share(em, b)));
+    let leafy = |j: usize| em.d[j].ncols() > em.prior.n_branches();
+    by_noise.sort_by(|&a, &b| {
+        let by_noise = noise_share(em, a).total_cmp(&noise_share(em, b));
+        leafy(a).cmp(&leafy(b)).then(by_noise)
+    });
     // Where each modality's columns have gone, for reading later correlations.
     let mut moved: Vec<Vec<usize>> = em.d.iter().map(|d| (0..d.ncols()).collect()).collect();
+    let members: Vec<Vec<Vec<usize>>> = (0..n_modalities).map(|j| em.members(j)).collect();
     let mut count = 0;
     for (done, &j) in by_noise.iter().enumerate().skip(1) {
-        let m = em.d[j].ncols();
-        let mut score = Array2::<f64>::eye(m) * STAY;
+        // Branch x column: how well the column goes with what is already aligned.
+        let mut score = Array2::<f64>::zeros((em.prior.n_branches(), em.d[j].ncols()));
         for &aligned in &by_noise[..done] {
             let correlation = correlation(stats, n_modalities, aligned, j);
-            for k in 0..m {
-                for l in 0..m {
-                    score[[k, l]] += correlation[[moved[aligned][k], l]] / done as f64;
-                }
+            for ((k, l), score) in score.indexed_iter_mut() {
+                let atoms = &members[aligned][k];
+                let sum: f64 = atoms.iter().map(|&m| correlation[[moved[aligned][m], l]]).sum();
+                *score += sum / atoms.len().max(1) as f64 / done as f64;
             }
         }
-        let from = assign(&score);
-        let wrong = from.iter().enumerate().filter(|(k, from)| k != *from).count();
+        let branch_of: Vec<usize> =
+            (0..em.d[j].ncols()).map(|m| em.prior.branch_of(j, m)).collect();
+        for (l, &k) in branch_of.iter().enumerate() {
+            score[[k, l]] += STAY;
+        }
+        let from = place(&score, &branch_of);
+        let elsewhere = |(m, from): (usize, &usize)| branch_of[m] != branch_of[*from];
+        let wrong = from.iter().enumerate().filter(|&x| elsewhere(x)).count();
         if wrong > 0 {
             count += wrong;
             em.permute(j, &from);
@@ -41,6 +53,25 @@ pub(crate) fn repair_pairing(em: &mut Em, stats: &Stats) -> usize {
         }
     }
     count
+}
+
+/// The best column for every place; a column that stays in its branch keeps its place.
+fn place(score: &Array2<f64>, branch_of: &[usize]) -> Vec<usize> {
+    let m = branch_of.len();
+    let each = Array2::from_shape_fn((m, m), |(place, l)| score[[branch_of[place], l]]);
+    let assigned = assign(&each);
+    let stays = |l: usize| {
+        assigned.iter().position(|&x| x == l).is_some_and(|x| branch_of[x] == branch_of[l])
+    };
+    let stays: Vec<bool> = (0..m).map(stays).collect();
+    let mut from: Vec<usize> = (0..m).collect();
+    for k in 0..score.nrows() {
+        let mut new = (0..m).filter(|&x| branch_of[x] == k).map(|x| assigned[x]);
+        for x in (0..m).filter(|&x| branch_of[x] == k && !stays[x]) {
+            from[x] = new.find(|&l| !stays[l]).unwrap_or(x);
+        }
+    }
+    from
 }
 
 /// s_j N_j: the share of noise in the modality's energy, which is one.
@@ -56,7 +87,7 @@ fn correlation(stats: &Stats, n_modalities: usize, a: usize, b: usize) -> Array2
 }
 
 /// The assignment row -> column with the largest total score (shortest augmenting paths).
-fn assign(score: &Array2<f64>) -> Vec<usize> {
+pub(crate) fn assign(score: &Array2<f64>) -> Vec<usize> {
     let n = score.nrows();
     const NONE: usize = usize::MAX;
     let (mut row_price, mut column_price) = (vec![0.0; n], vec![0.0; n + 1]);

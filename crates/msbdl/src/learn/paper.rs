@@ -1,5 +1,7 @@
 //! Follows the paper's algorithm: EM until the dictionaries settle, then less noise.
 
+use super::auto::Growth;
+use super::prune::prune_as_the_paper;
 use super::run::{Outcome, Repair, Run};
 use crate::input::config::Anneal;
 use crate::input::prior::GammaStep;
@@ -12,7 +14,9 @@ const INNER: usize = 100;
 const CLEAN_EVERY: usize = 300;
 
 /// Fig. "MSBDL algorithm for the one-to-one prior"; true when every noise has settled.
-pub(crate) fn paper(run: &mut Run, anneal: &Anneal) -> Outcome<bool> {
+///
+/// Trees end with the paper's pruning, from as many leaves in every branch.
+pub(crate) fn paper(run: &mut Run, anneal: &Anneal, tree: &mut Growth) -> Outcome<bool> {
     run.em.s = anneal.start.clone();
     let blocks = run.em.n_blocks();
     let mut iterations = 0;
@@ -42,6 +46,11 @@ pub(crate) fn paper(run: &mut Run, anneal: &Anneal) -> Outcome<bool> {
                 run.frozen[j] = true;
             }
         }
+    }
+    if run.em.has_leaves() {
+        tree.branches = prune_as_the_paper(&mut run.em, &tree.branches, &tree.n_atoms());
+        let prior = tree.shape.prior.on(&tree.branches);
+        tree.move_to(&mut run.em, prior);
     }
     Ok(true)
 }

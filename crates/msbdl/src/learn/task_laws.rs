@@ -30,8 +30,15 @@ fn case(seed: u64, l: usize, sizes: [usize; 2], known: impl Fn(usize) -> bool) -
 }
 
 /// EM in its first step, with random W.
-fn em<'a>(seed: u64, data: &'a Data, labels: &Labels, prior: &'a OneToOne) -> Em<'a> {
-    let mut em = Em::new(data, prior, Posterior::Exact, Schedule::Full, data.n_samples(), seed);
+fn em<'a>(seed: u64, data: &'a Data, labels: &Labels, prior: &OneToOne) -> Em<'a> {
+    let mut em = Em::new(
+        data,
+        std::sync::Arc::new(*prior),
+        Posterior::Exact,
+        Schedule::Full,
+        data.n_samples(),
+        seed,
+    );
     start(&mut em, seed);
     let all =
         TaskConfig { validation: Validation::Share(0.0), nu: Some(1e-9), ..TaskConfig::default() };
@@ -188,7 +195,8 @@ fn beta_settles_at_the_noise_of_the_labels() {
     let scales = |_: &str| Ok((ndarray::ArrayView1::from(&[0.0; 8][..]), 1.0));
     let known = Data::with_scales(vec![("m0".into(), y)], scales).unwrap();
     let prior = OneToOne { n_atoms: m };
-    let mut em = Em::new(&known, &prior, Posterior::Exact, Schedule::Full, l, 1);
+    let mut em =
+        Em::new(&known, std::sync::Arc::new(prior), Posterior::Exact, Schedule::Full, l, 1);
     (em.d, em.s) = (vec![d], vec![0.05f64.powi(2)]);
     em.gamma.fill(1.0);
     let rows: Vec<usize> = (200..l).collect();

@@ -1,10 +1,12 @@
 //! Codes new samples with the dictionaries fixed, from any subset of the modalities.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2, s};
 
 use super::{ModalityModel, Model};
 use crate::input::data::Data;
-use crate::input::prior::{GammaStep, OneToOne};
+use crate::input::prior::{GammaStep, Prior, Subset};
 use crate::learn::e_step::{Posterior, Want, e_step};
 use crate::learn::em::{Ask, Em, Schedule, keep_largest};
 use crate::learn::fit::on_threads;
@@ -14,7 +16,8 @@ use crate::support::linalg;
 /// Codes of new samples, in the user's units; rows are samples.
 #[derive(Clone, Debug)]
 pub struct Codes {
-    /// Shared hyperparameters, L x M, in the library's units (a modality's are gamma * scale^2).
+    /// Variance of every branch, L x K, in the library's units (a modality's are gamma * scale^2):
+    /// how much the branch is in use. With the one-to-one prior, a branch is an atom.
     pub gamma: Array2<f64>,
     /// log p(y) of what was observed of each sample.
     pub log_evidence: Array1<f64>,
@@ -59,9 +62,9 @@ impl Model {
     }
 
     fn codes(&self, data: &Data, used: &[&ModalityModel]) -> Codes {
-        let (l, m) = (data.n_samples(), self.n_atoms());
+        let l = data.n_samples();
         let mut codes = Codes {
-            gamma: Array2::zeros((l, m)),
+            gamma: Array2::zeros((l, self.n_branches())),
             log_evidence: Array1::zeros(l),
             modalities: used.iter().map(|x| ModalityCodes::empty(x, l)).collect(),
         };
@@ -73,19 +76,27 @@ impl Model {
     }
 
     fn code_rows(&self, data: &Data, used: &[&ModalityModel], from: usize, codes: &mut Codes) {
-        let (l, m) = (data.n_samples(), self.n_atoms());
-        let prior = OneToOne { n_atoms: m };
-        let mut em = Em::new(data, &prior, Posterior::Exact, Schedule::Full, l, self.seed);
+        let l = data.n_samples();
+        let prior = self.prior_of(used);
+        let mut em = Em::new(data, prior, Posterior::Exact, Schedule::Full, l, self.seed);
         em.d = used.iter().map(|x| x.dictionary.clone()).collect();
         let noise: Vec<f64> = used.iter().map(|x| x.sigma2 / (x.scale * x.scale)).collect();
         self.find_gamma(&mut em, &noise);
         let here = from..from + l;
-        for (row, gamma) in em.gamma.chunks_exact(m).enumerate() {
-            codes.gamma.row_mut(from + row).iter_mut().zip(gamma).for_each(|(to, g)| *to = *g);
+        let rows = || em.gamma.chunks_exact(em.prior.n_gamma()).enumerate();
+        let mut branches = vec![0.0; self.n_branches()];
+        for (row, gamma) in rows() {
+            em.prior.branch_variances(gamma, &mut branches);
+            codes.gamma.row_mut(from + row).iter_mut().zip(&branches).for_each(|(to, v)| *to = *v);
         }
-        let v = codes.gamma.slice(s![here.clone(), ..]).to_owned();
         for (j, prepared) in em.prepared(Posterior::Exact).iter().enumerate() {
             let (modality, used) = (&data.modalities()[j], used[j]);
+            let m = used.dictionary.ncols();
+            let mut v = Array2::zeros((l, m));
+            for (row, gamma) in rows() {
+                // A freshly made array is contiguous, so the slice is always there.
+                em.prior.variances(gamma, j, v.row_mut(row).as_slice_mut().unwrap_or(&mut []));
+            }
             let answer =
                 e_step(prepared, modality.y().view(), v.view(), Want { cov: false, slopes: false });
             let out = &mut codes.modalities[j];
@@ -112,10 +123,19 @@ impl Model {
         }
     }
 
+    /// The model's prior, of the modalities that are there.
+    fn prior_of(&self, used: &[&ModalityModel]) -> Arc<dyn Prior> {
+        let prior = self.prior.on(&self.branches);
+        let all = self.modalities.iter().enumerate();
+        let there = all.filter(|(_, x)| used.iter().any(|used| used.name == x.name));
+        let modalities = there.map(|(j, _)| j).collect();
+        Arc::new(Subset { prior, n_modalities: self.modalities.len(), modalities })
+    }
+
     fn find_gamma(&self, em: &mut Em, noise: &[f64]) {
         let step = |em: &mut Em, gamma| em.e_step(Ask { gamma, learn: false, cross: false });
         let floor = 1e-3 * noise.iter().copied().fold(f64::INFINITY, f64::min);
-        em.gamma.fill(self.slab.power);
+        em.level(self.slab.power);
         let (steps, first, last) = SOFT;
         for t in 0..steps {
             let multiple = first * (last / first).powf(t as f64 / (steps - 1) as f64);
@@ -135,7 +155,7 @@ impl Model {
     /// Switches coefficients until none changes: with D and the noise fixed, a sample whose
     /// coefficients stay as they are would stay for ever.
     fn toggle(&self, em: &mut Em) {
-        let k = self.n_atoms();
+        let k = em.prior.n_gamma();
         let ask = Ask { gamma: GammaStep::Toggle(self.slab), learn: false, cross: false };
         let mut open: Vec<usize> = (0..em.gamma.len() / k).collect();
         for _ in 0..TOGGLE {

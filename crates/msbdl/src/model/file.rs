@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::classifier_file::{self, ClassifierEntry};
 use super::summary::Summary;
 use super::{ModalityModel, Model, StopReason};
+use crate::input::branches::{Branches, Groups};
 use crate::input::config::Preset;
-use crate::input::prior::Slab;
+use crate::input::prior::{PriorKind, Slab};
 use crate::support::error::{Error, Result};
 use crate::support::observe::Facts;
 
@@ -25,7 +26,14 @@ const ENTRY: &str = "msbdl";
 struct Metadata {
     format_version: u64,
     modalities: Vec<ModalityEntry>,
-    prior: String,
+    prior: PriorKind,
+    /// The branches of a tree prior; the modality of the roots comes with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root: Option<String>,
+    #[serde(default, skip_serializing_if = "Groups::is_empty")]
+    groups: Groups,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    identified: Vec<bool>,
     preset: Preset,
     seed: u64,
     converged: bool,
@@ -71,10 +79,14 @@ impl Model {
             scale: x.scale,
             sigma2: x.sigma2,
         };
+        let tree = self.prior != PriorKind::OneToOne;
         let metadata = Metadata {
             format_version: FORMAT_VERSION,
             modalities: self.modalities.iter().map(entry).collect(),
-            prior: "one-to-one".into(),
+            prior: self.prior,
+            root: tree.then(|| self.modalities[self.branches.root()].name.clone()),
+            identified: if tree { self.identified.clone() } else { Vec::new() },
+            groups: if tree { self.groups() } else { Groups::new() },
             preset: self.preset,
             seed: self.seed,
             converged: self.converged(),
@@ -148,7 +160,7 @@ impl Metadata {
             if modalities.last().is_some_and(|last| last.name >= name) {
                 return Err(format!("modality '{name}' is out of order or there twice"));
             }
-            if m != n_atoms {
+            if m != n_atoms && self.prior == PriorKind::OneToOne {
                 return Err(format!("modality '{name}' has {m} atoms, another one {n_atoms}"));
             }
             for (what, x) in [("scale", entry.scale), ("sigma2", entry.sigma2)] {
@@ -168,10 +180,21 @@ impl Metadata {
                 sigma2: entry.sigma2,
             });
         }
-        let names = modalities.iter().map(|x| x.name.as_str());
-        if !names.eq(self.summary.modalities.iter().map(|x| x.name.as_str()))
-            || self.summary.usage.len() != n_atoms
-        {
+        let names: Vec<&str> = modalities.iter().map(|x| x.name.as_str()).collect();
+        let branches = match self.prior {
+            PriorKind::OneToOne => Branches::balanced(0, n_atoms, &vec![1; names.len()]),
+            _ => {
+                let atoms: Vec<_> = modalities.iter().map(|x| Some(x.dictionary.ncols())).collect();
+                let root = names.iter().position(|name| Some(*name) == self.root.as_deref());
+                let branches = Branches::from_groups(&self.groups, &names, root, &atoms);
+                branches.map_err(|error| error.to_string())?
+            }
+        };
+        if self.prior != PriorKind::OneToOne && self.identified.len() != branches.count() {
+            return Err("'identified' does not belong to these branches".into());
+        }
+        let summarised = self.summary.modalities.iter().map(|x| x.name.as_str());
+        if !names.iter().copied().eq(summarised) || self.summary.usage.len() != branches.count() {
             return Err("the summary does not belong to these modalities".into());
         }
         if !(self.slab.power.is_finite() && self.slab.power > 0.0 && self.slab.log_odds.is_finite())
@@ -183,6 +206,12 @@ impl Metadata {
             classifier: classifier.transpose()?,
             modalities,
             preset: self.preset,
+            prior: self.prior,
+            identified: match self.prior {
+                PriorKind::OneToOne => vec![true; branches.count()],
+                _ => self.identified,
+            },
+            branches,
             seed: self.seed,
             stop_reason: self.stop_reason,
             history: self.history,

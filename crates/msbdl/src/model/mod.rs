@@ -11,8 +11,9 @@ pub mod summary;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
+use crate::input::branches::{Branches, Groups};
 use crate::input::config::Preset;
-use crate::input::prior::Slab;
+use crate::input::prior::{PriorKind, Slab};
 use crate::support::observe::Facts;
 use classifier::Classifier;
 use summary::Summary;
@@ -52,6 +53,12 @@ pub struct Model {
     /// In the order of their names.
     pub modalities: Vec<ModalityModel>,
     pub preset: Preset,
+    pub prior: PriorKind,
+    /// Which atoms belong together; branch k has atom k of the root modality.
+    pub branches: Branches,
+    /// Per branch: whether its atoms can be told apart, or only their span is known since leaves
+    /// are always on together.
+    pub identified: Vec<bool>,
     pub seed: u64,
     pub stop_reason: StopReason,
     pub history: Vec<Facts>,
@@ -63,8 +70,16 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn n_atoms(&self) -> usize {
-        self.modalities.first().map_or(0, |modality| modality.dictionary.ncols())
+    /// The number of branches, which is that of the root's atoms; with the one-to-one prior,
+    /// that of every modality.
+    pub fn n_branches(&self) -> usize {
+        self.branches.count()
+    }
+
+    /// The branches as users write them.
+    pub fn groups(&self) -> Groups {
+        let names: Vec<&str> = self.modalities.iter().map(|x| x.name.as_str()).collect();
+        self.branches.to_groups(&names)
     }
 
     /// Whether the noise of every modality had settled when the fit ended.

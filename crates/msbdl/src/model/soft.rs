@@ -3,6 +3,8 @@
 //! Switched codes keep a few atoms, and which of two similar atoms is kept changes at random;
 //! what is read off must change little when the sample changes little.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2};
 
 use super::Model;
@@ -26,7 +28,7 @@ pub(crate) struct SoftCodes {
 impl Model {
     /// EM with the dictionaries fixed, under noise that falls to `multiple` times what was found.
     pub(crate) fn soft_codes(&self, data: &Data, multiple: f64) -> SoftCodes {
-        let (l, m) = (data.n_samples(), self.n_atoms());
+        let (l, m) = (data.n_samples(), self.n_branches());
         let zeros = || data.modalities().iter().map(|_| Array2::zeros((l, m))).collect();
         let mut codes = SoftCodes { mean: zeros(), variance: zeros() };
         for from in (0..l).step_by(AT_ONCE) {
@@ -37,10 +39,10 @@ impl Model {
     }
 
     fn soft_part(&self, data: &Data, multiple: f64, from: usize, codes: &mut SoftCodes) {
-        let m = self.n_atoms();
-        let prior = OneToOne { n_atoms: m };
+        let m = self.n_branches();
+        let prior = Arc::new(OneToOne { n_atoms: m });
         let l = data.n_samples();
-        let mut em = Em::new(data, &prior, Posterior::Exact, Schedule::Full, l, self.seed);
+        let mut em = Em::new(data, prior, Posterior::Exact, Schedule::Full, l, self.seed);
         let mut noise = Vec::new();
         for modality in data.modalities() {
             let Some(learnt) = self.modality(modality.name()) else { return };

@@ -9,9 +9,9 @@ use crate::learn::em::{Ask, Em};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub n_samples: usize,
-    /// Mean number of atoms in use per sample.
+    /// Mean number of branches in use per sample (with the one-to-one prior, of atoms).
     pub atoms_per_sample: f64,
-    /// Share of the samples that use each atom.
+    /// Share of the samples that use each branch.
     pub usage: Vec<f64>,
     pub modalities: Vec<ModalitySummary>,
 }
@@ -32,12 +32,13 @@ const IN_USE: f64 = 1e-3;
 /// Looks once more at all samples, with everything as it was learnt.
 pub(crate) fn summarise(em: &Em) -> Summary {
     let stats = em.survey(Ask { gamma: GammaStep::Keep, learn: false, cross: false });
-    let (n_samples, k) = (em.data.n_samples(), em.prior.n_gamma());
-    let mut usage = vec![0.0; k];
-    for gamma in em.gamma.chunks_exact(k) {
-        let largest = gamma.iter().fold(0.0, |a: f64, &b| a.max(b));
-        for (usage, gamma) in usage.iter_mut().zip(gamma) {
-            *usage += f64::from(u8::from(*gamma > IN_USE * largest)) / n_samples as f64;
+    let (n_samples, k) = (em.data.n_samples(), em.prior.n_branches());
+    let (mut usage, mut v) = (vec![0.0; k], vec![0.0; k]);
+    for gamma in em.gamma.chunks_exact(em.prior.n_gamma()) {
+        em.prior.branch_variances(gamma, &mut v);
+        let largest = v.iter().fold(0.0, |a: f64, &b| a.max(b));
+        for (usage, v) in usage.iter_mut().zip(&v) {
+            *usage += f64::from(u8::from(*v > IN_USE * largest)) / n_samples as f64;
         }
     }
     let modalities = em.data.modalities().iter().zip(&stats.modalities).enumerate();
@@ -62,7 +63,7 @@ pub(crate) fn summarise(em: &Em) -> Summary {
 }
 
 impl Summary {
-    /// Atoms that at least one training sample uses.
+    /// Branches that at least one training sample uses.
     pub fn atoms_used(&self) -> usize {
         self.usage.iter().filter(|usage| **usage > 0.0).count()
     }
@@ -70,7 +71,13 @@ impl Summary {
     /// How coefficients are switched, read off codes that were learnt without switching.
     pub(crate) fn slab(&self, em: &Em) -> Slab {
         let share = (self.atoms_per_sample / self.usage.len() as f64).clamp(1e-6, 0.5);
-        let total: f64 = em.gamma.iter().sum::<f64>() / self.n_samples as f64;
+        let mut v = vec![0.0; em.prior.n_branches()];
+        let sum = |gamma: &[f64]| {
+            em.prior.branch_variances(gamma, &mut v);
+            v.iter().sum::<f64>()
+        };
+        let rows = em.gamma.chunks_exact(em.prior.n_gamma());
+        let total = rows.map(sum).sum::<f64>() / self.n_samples as f64;
         let power = (total / self.atoms_per_sample.max(1.0)).max(f64::MIN_POSITIVE);
         Slab { log_odds: (share / (1.0 - share)).ln(), power }
     }

@@ -63,6 +63,8 @@ pub enum Error {
     TagNames { names: usize, columns: usize },
     #[error("the model has no classifier: it was learnt without labels")]
     NoClassifier,
+    #[error("groups: {0}")]
+    Groups(String),
     #[error("{path}: {problem}")]
     ModelFile { path: PathBuf, problem: String },
     #[error("{path}: {source}")]

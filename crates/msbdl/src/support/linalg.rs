@@ -99,6 +99,37 @@ pub(crate) fn log_normal(x: ArrayView1<f64>, c: ArrayView2<f64>) -> Option<f64> 
     Some(-0.5 * (log_det + x.dot(&solution.column(0))))
 }
 
+/// Eigenvalues, largest first, and eigenvectors of a symmetric matrix; None if that fails.
+pub(crate) fn eigen(a: ArrayView2<f64>) -> Option<(Vec<f64>, Array2<f64>)> {
+    let n = a.nrows();
+    let found = view(&a).self_adjoint_eigen(Side::Lower).ok()?;
+    let values: Vec<f64> = (0..n).rev().map(|i| found.S()[i]).collect();
+    let vectors = Array2::from_shape_fn((n, n), |(i, k)| found.U()[(i, n - 1 - k)]);
+    values.iter().chain(&vectors).all(|x| x.is_finite()).then_some((values, vectors))
+}
+
+/// Orthonormal columns with the span of A's; nought where A's columns depend on each other.
+pub(crate) fn basis(mut a: Array2<f64>) -> Array2<f64> {
+    for k in 0..a.ncols() {
+        let before = a.column(k).dot(&a.column(k)).sqrt();
+        // Twice, since once leaves rounding errors along the earlier columns.
+        for l in (0..k).chain(0..k) {
+            let along = a.column(k).dot(&a.column(l));
+            let earlier = a.column(l).to_owned();
+            a.column_mut(k).scaled_add(-along, &earlier);
+        }
+        let norm = a.column(k).dot(&a.column(k)).sqrt();
+        let scale = if norm > 1e-10 * before { 1.0 / norm } else { 0.0 };
+        a.column_mut(k).mapv_inplace(|x| x * scale);
+    }
+    a
+}
+
+/// The determinant of a square matrix.
+pub(crate) fn determinant(a: ArrayView2<f64>) -> f64 {
+    view(&a).determinant()
+}
+
 /// The unit vector u with the largest |A u|; None if A is nought or the decomposition fails.
 pub(crate) fn top_direction(a: ArrayView2<f64>) -> Option<Array1<f64>> {
     if a.iter().all(|x| *x == 0.0) {

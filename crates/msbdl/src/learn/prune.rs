@@ -1,0 +1,184 @@
+//! Decides how many leaves every branch has, and drops the others.
+//!
+//! While coefficients are switched, the atoms of a branch are orthogonal and as long as the data
+//! want them, so a leaf too many is a short one.
+
+use ndarray::{Array1, Array2, Axis};
+
+use super::em::{Ask, Em};
+use super::pair::assign;
+use crate::input::branches::Branches;
+use crate::input::prior::{AtomToSubspace, GammaStep};
+use crate::input::shape::End;
+use crate::support::linalg;
+
+/// |d|^2 of a leaf, as a share of that of the branch's longest, below which it is none.
+const CUT: f64 = 0.16;
+
+/// Keeps of every branch the leaves that the data want, or as many as were given; what is kept.
+pub(crate) fn prune(em: &mut Em, end: &End, root: usize, last: bool) -> Branches {
+    let lengths = Lengths::of(em, last);
+    let (branches, order) = match end {
+        End::Given(branches) => (branches.clone(), lengths.best_order(branches)),
+        End::Learnt(n_atoms) => (lengths.branches(n_atoms, root), (0..lengths.count).collect()),
+    };
+    for j in 0..em.d.len() {
+        let columns: Vec<Vec<usize>> =
+            order.iter().map(|&old| lengths.members[j][old].clone()).collect();
+        keep(em, j, &branches, &columns);
+    }
+    for gamma in em.gamma.chunks_exact_mut(order.len()) {
+        let old = gamma.to_vec();
+        gamma.iter_mut().zip(&order).for_each(|(gamma, &k)| *gamma = old[k]);
+    }
+    em.prior = std::sync::Arc::new(AtomToSubspace::new(branches.clone()));
+    branches
+}
+
+/// Atoms of a branch with a larger |cosine| than this say the same (the paper's epsilon).
+const SAME: f64 = 0.9;
+
+/// The paper's pruning: of branches whose leaves are alike, the leaf that is used least goes;
+/// then the leaves that are used least anywhere. Down to `n_atoms[j]` atoms of modality j.
+pub(crate) fn prune_as_the_paper(em: &mut Em, start: &Branches, n_atoms: &[usize]) -> Branches {
+    let ask = Ask { gamma: GammaStep::Keep, learn: true, cross: false };
+    let stats = em.survey(ask);
+    let mut kept = Vec::new();
+    for (j, stats) in stats.modalities.iter().enumerate() {
+        let cosines = linalg::gram(em.d[j].view()).mapv_into(f64::abs);
+        let least = |atoms: &[usize]| {
+            atoms.iter().copied().min_by(|&a, &b| stats.energy[a].total_cmp(&stats.energy[b]))
+        };
+        let alike = |atoms: &[usize]| {
+            let pairs = atoms.iter().flat_map(|&a| atoms.iter().map(move |&b| (a, b)));
+            pairs.filter(|(a, b)| a < b).map(|(a, b)| cosines[[a, b]]).fold(0.0, f64::max)
+        };
+        let mut branches = em.members(j);
+        for _ in n_atoms[j]..em.d[j].ncols() {
+            let several = || (0..branches.len()).filter(|&k| branches[k].len() > 1);
+            let most_alike = several()
+                .max_by(|&a, &b| alike(&branches[a]).total_cmp(&alike(&branches[b])))
+                .filter(|&k| alike(&branches[k]) > SAME);
+            let found = match most_alike {
+                Some(k) => least(&branches[k]).map(|m| (k, m)),
+                None => {
+                    let all: Vec<usize> =
+                        several().flat_map(|k| branches[k].iter().copied()).collect();
+                    least(&all).map(|m| (em.prior.branch_of(j, m), m))
+                }
+            };
+            let Some((k, atom)) = found else { break };
+            branches[k].retain(|m| *m != atom);
+        }
+        kept.push(branches);
+    }
+    let sizes = |branches: &Vec<Vec<usize>>| branches.iter().map(Vec::len).collect::<Vec<_>>();
+    let atoms = kept.iter().map(|branches| number(&sizes(branches))).collect();
+    let branches = Branches::flat(start.root(), atoms);
+    for (j, kept) in kept.iter().enumerate() {
+        keep(em, j, &branches, kept);
+    }
+    branches
+}
+
+/// Makes the columns of D_j those of the branches, in their new places.
+fn keep(em: &mut Em, j: usize, branches: &Branches, columns: &[Vec<usize>]) {
+    let mut from = vec![0; branches.n_atoms(j)];
+    for (k, columns) in columns.iter().enumerate() {
+        for (&atom, &column) in branches.atoms(j, k).iter().zip(columns) {
+            from[atom] = column;
+        }
+    }
+    em.permute(j, &from);
+}
+
+/// Per modality and branch: its atoms, the most wanted first, and how much they are wanted.
+struct Lengths {
+    count: usize,
+    members: Vec<Vec<Vec<usize>>>,
+    /// |d|^2 over that of the branch's longest, without what lies in the span of longer atoms of
+    /// another branch: a leaf may be borrowed from where it belongs.
+    share: Vec<Vec<Vec<f64>>>,
+}
+
+impl Lengths {
+    fn of(em: &Em, last: bool) -> Self {
+        let count = em.prior.n_branches();
+        let mut lengths = Lengths { count, members: Vec::new(), share: Vec::new() };
+        for (j, d) in em.d.iter().enumerate() {
+            let length = d.map_axis(Axis(0), |d| d.dot(&d));
+            let mut members = em.members(j);
+            let mut shares = Vec::new();
+            for k in 0..count {
+                let longest = members[k].iter().fold(f64::MIN_POSITIVE, |a, &m| a.max(length[m]));
+                let own = |m: usize| match length[m] < longest {
+                    true if !last => length[m],
+                    true => length[m] - borrowed(em, j, m, &length, &members),
+                    false => longest,
+                };
+                let mut share: Vec<(f64, usize)> =
+                    members[k].iter().map(|&m| (own(m) / longest, m)).collect();
+                share.sort_by(|a, b| b.0.total_cmp(&a.0));
+                shares.push(share);
+            }
+            members = shares.iter().map(|x| x.iter().map(|x| x.1).collect()).collect();
+            lengths.members.push(members);
+            lengths.share.push(shares.iter().map(|x| x.iter().map(|x| x.0).collect()).collect());
+        }
+        lengths
+    }
+
+    /// As many leaves as are long enough; as many in all as are wanted, where that is known.
+    fn branches(&self, n_atoms: &[Option<usize>], root: usize) -> Branches {
+        let mut atoms = Vec::new();
+        for (j, share) in self.share.iter().enumerate() {
+            let mut all: Vec<f64> = share.iter().flat_map(|x| x.iter().skip(1)).copied().collect();
+            all.sort_by(|a, b| b.total_cmp(a));
+            let cut = match n_atoms[j].map(|m| m - self.count) {
+                Some(0) => f64::INFINITY,
+                Some(more) => all.get(more - 1).copied().unwrap_or(0.0),
+                None => CUT,
+            };
+            let size = |share: &Vec<f64>| share.iter().skip(1).filter(|x| **x >= cut).count() + 1;
+            let sizes: Vec<usize> = share.iter().map(size).collect();
+            atoms.push(number(&sizes));
+        }
+        Branches::flat(root, atoms)
+    }
+
+    /// Which branch goes best with each of the given ones.
+    fn best_order(&self, given: &Branches) -> Vec<usize> {
+        let score = Array2::from_shape_fn((self.count, self.count), |(k, old)| {
+            let worth = |j: usize| {
+                let size = given.atoms(j, k).len();
+                let kept = self.share[j][old].iter().take(size);
+                kept.map(|share| share.max(1e-12).ln() - CUT.ln()).sum::<f64>()
+            };
+            (0..self.share.len()).map(worth).sum()
+        });
+        assign(&score)
+    }
+}
+
+/// The most of |d|^2 of atom `m` that lies in the span of longer atoms of another branch.
+fn borrowed(em: &Em, j: usize, m: usize, length: &Array1<f64>, members: &[Vec<usize>]) -> f64 {
+    let inside = |(k, atoms): (usize, &Vec<usize>)| {
+        let longer: Vec<usize> =
+            atoms.iter().copied().filter(|&other| length[other] > length[m]).collect();
+        if k == em.prior.branch_of(j, m) || longer.is_empty() {
+            return 0.0;
+        }
+        let along = linalg::basis(em.d[j].select(Axis(1), &longer)).t().dot(&em.d[j].column(m));
+        along.dot(&along)
+    };
+    members.iter().enumerate().map(inside).fold(0.0, f64::max)
+}
+
+/// Atoms for branches of these sizes: first every branch's first, then the second ones, ...
+pub(crate) fn number(sizes: &[usize]) -> Vec<Vec<usize>> {
+    let mut atoms = vec![Vec::new(); sizes.len()];
+    let most = sizes.iter().copied().max().unwrap_or(0);
+    let places = (0..most).flat_map(|r| (0..sizes.len()).filter(move |&k| sizes[k] > r));
+    places.enumerate().for_each(|(atom, k)| atoms[k].push(atom));
+    atoms
+}

@@ -1,0 +1,141 @@
+//! Learns small trees whole: branches found, given, interrupted; what a user relies on.
+
+use msbdl::recovery::{Found, branch_recovery, recovery};
+use msbdl::synth::{Case, TreeRecipe, Truth};
+use msbdl::{
+    Config, Data, Facts, Model, Next, PerModality, Preset, PriorKind, Silent, StopReason, fit,
+};
+
+/// Sixteen roots with one or two leaves.
+fn small(seed: u64, leaf_on: f64) -> Truth {
+    let recipe = TreeRecipe {
+        n_features: vec![10, 14],
+        leaves: vec![(0..16).map(|k| 1 + k % 2).collect()],
+        n_samples: 500,
+        sparsity: 2,
+        leaf_on,
+        ..TreeRecipe::paper(Case::B, seed)
+    };
+    recipe.draw().unwrap()
+}
+
+fn data(truth: &Truth) -> Data {
+    let named = truth.data.iter().enumerate().map(|(j, y)| (format!("mod{}", j + 1), y.clone()));
+    Data::new(named.collect(), true).unwrap()
+}
+
+fn config(prior: PriorKind) -> Config {
+    Config {
+        n_atoms: PerModality::ByName(vec![("mod1".into(), 16)]),
+        prior,
+        root: Some("mod1".into()),
+        max_leaves: Some(2),
+        ..Config::new(1)
+    }
+}
+
+/// Root atoms; leaves of branches with one; spans and atoms of those with two.
+fn found(truth: &Truth, model: &Model) -> [f64; 4] {
+    let known: Vec<_> = truth.dictionaries.iter().map(|d| d.view()).collect();
+    let learnt: Vec<_> = model.modalities.iter().map(|x| x.dictionary.view()).collect();
+    let part = branch_recovery(
+        Found { dictionaries: &known, branches: &truth.branches },
+        Found { dictionaries: &learnt, branches: &model.branches },
+        1,
+    );
+    let share = |share: Option<f64>| 100.0 * share.unwrap();
+    [
+        100.0 * recovery(known[0], learnt[0]),
+        share(part.single),
+        share(part.spans),
+        share(part.atoms),
+    ]
+}
+
+fn mean(all: &[[f64; 4]]) -> [f64; 4] {
+    std::array::from_fn(|i| all.iter().map(|x| x[i]).sum::<f64>() / all.len() as f64)
+}
+
+#[test]
+fn branches_are_learnt() {
+    let learn = |seed| {
+        let truth = small(seed, 1.0);
+        let model = fit(&data(&truth), &config(PriorKind::AtomToSubspace), &mut Silent).unwrap();
+        found(&truth, &model)
+    };
+    let [roots, single, spans, _] = mean(&[0, 1, 2].map(learn));
+    assert!(roots > 90.0 && single > 80.0 && spans > 80.0, "{roots} {single} {spans}");
+}
+
+/// Leaves that switch are identified as atoms; leaves that do not are not, and that is said.
+#[test]
+fn atoms_are_identified_where_leaves_switch() {
+    let both = |leaf_on| {
+        let truth = small(3, leaf_on);
+        let names = ["mod1", "mod2"];
+        let groups = Some(truth.branches.to_groups(&names));
+        let given = Config { groups, max_leaves: None, ..config(PriorKind::Tree) };
+        let model = fit(&data(&truth), &given, &mut Silent).unwrap();
+        let of_two = (0..16).filter(|&k| model.branches.atoms(1, k).len() == 2);
+        let identified = of_two.filter(|&k| model.identified[k]).count();
+        (found(&truth, &model)[3], identified)
+    };
+    let (atoms, identified) = both(0.5);
+    assert!(atoms > 75.0 && identified >= 6, "{atoms} % of the atoms, {identified} of 8 branches");
+    let (_, identified) = both(1.0);
+    assert!(identified <= 2, "{identified} of 8 branches");
+}
+
+#[test]
+fn every_prior_and_preset_ends_in_a_model_that_codes() {
+    let truth = small(1, 0.7);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    for prior in [PriorKind::AtomToSubspace, PriorKind::Hierarchical, PriorKind::Tree] {
+        for preset in [Preset::Auto, Preset::Paper, Preset::Msbdl1, Preset::Msbdl4] {
+            let sizes = vec![("mod1".to_owned(), 16), ("mod2".to_owned(), 24)];
+            let config = Config {
+                n_atoms: PerModality::ByName(sizes),
+                preset,
+                alpha: (preset == Preset::Paper).then_some(0.8),
+                max_iter: (preset != Preset::Paper).then_some(60),
+                ..config(prior)
+            };
+            let model = fit(&data(&truth), &config, &mut Silent).unwrap();
+            if preset == Preset::Paper {
+                assert_eq!(model.modalities[1].dictionary.ncols(), 24, "pruned to what was given");
+            }
+            model.save(&path).unwrap();
+            let again = Model::load(&path).unwrap();
+            assert_eq!((again.prior, &again.branches), (prior, &model.branches));
+            assert_eq!(again.identified, model.identified);
+            for one in 0..2 {
+                let part = vec![(format!("mod{}", one + 1), truth.data[one].clone())];
+                let codes = again.encode(part).unwrap();
+                assert_eq!(codes.gamma.dim(), (500, 16));
+                assert!(codes.modalities[0].mean.iter().all(|x| x.is_finite()));
+                assert!(codes.log_evidence.iter().all(|x| x.is_finite()));
+            }
+        }
+    }
+}
+
+/// Stopped anywhere, a fit is a model with unit atoms and branches of its own.
+#[test]
+fn a_stopped_fit_is_a_model() {
+    let truth = small(2, 0.5);
+    for stop in [3, 160, 260, 500] {
+        let mut observer =
+            |facts: &Facts| if facts.iteration == stop { Next::Stop } else { Next::Continue };
+        let model = fit(&data(&truth), &config(PriorKind::Tree), &mut observer).unwrap();
+        assert_eq!(model.stop_reason, StopReason::Interrupted);
+        for x in &model.modalities {
+            for d in x.dictionary.columns() {
+                assert!((d.dot(&d) - 1.0).abs() < 1e-9, "stopped at {stop}: {}", d.dot(&d));
+            }
+        }
+        let named = truth.data.iter().enumerate();
+        let named = named.map(|(j, y)| (format!("mod{}", j + 1), y.clone())).collect();
+        assert_eq!(model.encode(named).unwrap().gamma.dim(), (500, 16));
+    }
+}
