@@ -16,6 +16,7 @@ pub(crate) mod partition;
 pub(crate) mod read_out;
 pub(crate) mod run;
 pub mod stats;
+pub mod stream;
 pub(crate) mod task;
 #[cfg(test)]
 mod task_laws;

@@ -112,7 +112,8 @@ impl Model {
         }
     }
 
-    fn find_gamma(&self, em: &mut Em, noise: &[f64]) {
+    /// gamma of samples that the model has not seen, given its noise.
+    pub(crate) fn find_gamma(&self, em: &mut Em, noise: &[f64]) {
         let step = |em: &mut Em, gamma| em.e_step(Ask { gamma, learn: false, cross: false });
         let floor = 1e-3 * noise.iter().copied().fold(f64::INFINITY, f64::min);
         em.gamma.fill(self.slab.power);
