@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks everything: formatting, lints, tests of the library and the command, the demo, the README.
+# Checks everything: formatting, lints, tests of the library and the command, the demo, the README,
+# the Python package.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -11,3 +12,4 @@ if command -v valgrind >/dev/null; then
   CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="valgrind --quiet --error-exitcode=9" \
     cargo test --release -p msbdl --lib twins
 fi
+python/test.sh

@@ -71,7 +71,8 @@ impl Model {
         Ok(())
     }
 
-    fn to_bytes(&self) -> std::result::Result<Vec<u8>, String> {
+    /// The bytes of the file.
+    pub fn to_bytes(&self) -> std::result::Result<Vec<u8>, String> {
         let entry = |x: &ModalityModel| ModalityEntry {
             name: x.name.clone(),
             n_features: x.dictionary.nrows(),
@@ -124,7 +125,8 @@ impl Model {
         Self::from_bytes(&bytes).map_err(|problem| problem_with(path, problem))
     }
 
-    fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, String> {
+    /// Reads the bytes of a file; says what is wrong with them.
+    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, String> {
         let (_, header) = SafeTensors::read_metadata(bytes)
             .map_err(|error| format!("not a complete model file ({error})"))?;
         let json = header.metadata().as_ref().and_then(|entries| entries.get(ENTRY));

@@ -1,0 +1,86 @@
+//! Makes the library's settings of Python's.
+
+use std::collections::BTreeMap;
+
+use msbdl::{Config, PerModality, Posterior, Preset, Schedule};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// One value, or one by modality.
+#[derive(FromPyObject)]
+pub enum Each<T> {
+    Same(T),
+    ByName(BTreeMap<String, T>),
+}
+
+impl<T> From<Each<T>> for PerModality<T> {
+    fn from(each: Each<T>) -> Self {
+        match each {
+            Each::Same(value) => PerModality::Same(value),
+            Each::ByName(values) => PerModality::ByName(values.into_iter().collect()),
+        }
+    }
+}
+
+/// The keyword arguments of a fit.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Settings {
+    n_atoms: Each<usize>,
+    preset: String,
+    schedule: Option<String>,
+    batch_size: Option<usize>,
+    posterior: Option<String>,
+    sigma0: Option<Each<f64>>,
+    sigma_inf: Option<f64>,
+    alpha: Option<f64>,
+    max_iter: Option<usize>,
+    seed: u64,
+    threads: usize,
+}
+
+impl TryFrom<Settings> for Config {
+    type Error = PyErr;
+
+    fn try_from(given: Settings) -> PyResult<Self> {
+        Ok(Config {
+            n_atoms: given.n_atoms.into(),
+            preset: choose("preset", &PRESETS, &given.preset)?,
+            schedule: given.schedule.map(|x| choose("schedule", &SCHEDULES, &x)).transpose()?,
+            batch_size: given.batch_size,
+            posterior: given.posterior.map(|x| choose("posterior", &POSTERIORS, &x)).transpose()?,
+            sigma0: given.sigma0.map(Into::into),
+            sigma_inf: given.sigma_inf,
+            alpha: given.alpha,
+            max_iter: given.max_iter,
+            seed: given.seed,
+            threads: given.threads,
+        })
+    }
+}
+
+const PRESETS: [(&str, Preset); 6] = [
+    ("auto", Preset::Auto),
+    ("paper", Preset::Paper),
+    ("msbdl-1", Preset::Msbdl1),
+    ("msbdl-2", Preset::Msbdl2),
+    ("msbdl-3", Preset::Msbdl3),
+    ("msbdl-4", Preset::Msbdl4),
+];
+const SCHEDULES: [(&str, Schedule); 3] =
+    [("full", Schedule::Full), ("incremental", Schedule::Incremental), ("batch", Schedule::Batch)];
+const POSTERIORS: [(&str, Posterior); 2] =
+    [("exact", Posterior::Exact), ("approximate", Posterior::Approximate)];
+
+fn choose<T: Copy>(option: &str, choices: &[(&str, T)], given: &str) -> PyResult<T> {
+    let found = choices.iter().find(|(name, _)| *name == given);
+    found.map(|(_, choice)| *choice).ok_or_else(|| {
+        let known: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        PyValueError::new_err(format!("{option} must be one of {known:?}, not '{given}'"))
+    })
+}
+
+/// The name that Python knows a preset by.
+pub fn preset_name(preset: Preset) -> &'static str {
+    PRESETS.iter().find(|(_, known)| *known == preset).map_or("", |(name, _)| name)
+}
