@@ -12,7 +12,7 @@ rm -rf $envs/wheels
 $envs/new/bin/maturin build --quiet --release --locked --out $envs/wheels
 $envs/new/bin/pip install --quiet $envs/wheels/*.whl
 # Away from the sources, so that it is the wheel that is tested.
-(cd $envs && new/bin/python -m pytest --quiet --import-mode=importlib -c ../../python/pyproject.toml ../../python/tests)
+(cd $envs && new/bin/python -m pytest --quiet -c ../../python/pyproject.toml ../../python/tests)
 $envs/new/bin/ruff check --quiet .
 $envs/new/bin/ruff format --quiet --check .
 $envs/new/bin/mypy --strict msbdl
@@ -20,4 +20,4 @@ $envs/new/bin/mypy --strict msbdl
 
 python3 -m venv --clear $envs/oldest
 $envs/oldest/bin/pip install --quiet -r requirements-oldest.txt $envs/wheels/*.whl
-(cd $envs && oldest/bin/python -m pytest --quiet --import-mode=importlib -c ../../python/pyproject.toml ../../python/tests)
+(cd $envs && oldest/bin/python -m pytest --quiet -c ../../python/pyproject.toml ../../python/tests)

@@ -96,7 +96,7 @@ class Base(BaseEstimator):  # type: ignore[misc]
             raise
         finally:
             if bar is not None:
-                bar.close()
+                bar.close(complete=not run.stopped)
         self._learnt = run.model()
         self._warn()
 

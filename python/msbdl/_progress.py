@@ -20,7 +20,10 @@ class Bar:
         self._bar.update(facts["progress"] - self._bar.n)
         self._bar.set_postfix_str(words(facts), refresh=False)
 
-    def close(self) -> None:
+    def close(self, complete: bool) -> None:
+        if complete:
+            # The share that is done is an estimate, and ends a little early.
+            self._bar.update(1.0 - self._bar.n)
         self._bar.close()
 
 
@@ -38,7 +41,7 @@ class Lines:
         left = f"{(now - self._start) * (1 - share) / share:.0f} s left" if share > 0.01 else "..."
         print(f"msbdl: {share:4.0%}, {left}, {words(facts)}", file=sys.stderr, flush=True)
 
-    def close(self) -> None:
+    def close(self, complete: bool) -> None:
         pass
 
 

@@ -1,0 +1,231 @@
+"""Everything that X may be, and what happens to sample ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
+
+from msbdl import MSBDL, MultiView, PerView, SampleMismatchWarning
+
+
+@pytest.fixture(scope="module")
+def model(views: dict[str, Any]) -> MSBDL:
+    return MSBDL(n_atoms=10).fit(views)
+
+
+def test_lists_arrays_and_multiviews_are_the_same(model: MSBDL, views: dict[str, Any]) -> None:
+    codes = model.transform(views)
+    for X in (list(views.values()), tuple(views.values()), MultiView(views)):
+        np.testing.assert_array_equal(codes, model.transform(X))
+    listed = MSBDL(n_atoms=10).fit(list(views.values()))
+    assert listed.modalities_ == ["view0", "view1"]
+    np.testing.assert_array_equal(codes, listed.transform(list(views.values())))
+
+
+def test_one_array_is_one_modality(views: dict[str, Any]) -> None:
+    X = views["image"]
+    model = MSBDL(n_atoms=10).fit(X)
+    assert model.modalities_ == ["X"]
+    assert list(model.get_feature_names_out()[:2]) == ["msbdl0", "msbdl1"]
+    np.testing.assert_array_equal(model.transform(X), model.transform({"X": X}))
+    back = model.inverse_transform(model.transform(X))
+    assert isinstance(back, np.ndarray)
+    assert np.mean((back - X) ** 2) < 0.05 * X.var()
+
+
+def test_sparse_matrices_are_as_dense_ones(views: dict[str, Any], model: MSBDL) -> None:
+    # More than one block of rows.
+    many = {
+        name: np.tile(np.where(values > 4, values, 0), (30, 1)) for name, values in views.items()
+    }
+    codes = model.transform(many)
+    for form in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.dok_array):
+        few = {name: form(values[:50]) for name, values in many.items()}
+        np.testing.assert_array_equal(codes[:50], model.transform(few))
+    np.testing.assert_array_equal(
+        codes, model.transform({name: sparse.csr_array(values) for name, values in many.items()})
+    )
+    np.testing.assert_array_equal(
+        MSBDL(5, center=False).fit(sparse.csr_array(many["text"][:60])).dictionaries_["X"],
+        MSBDL(5, center=False).fit(many["text"][:60]).dictionaries_["X"],
+    )
+
+
+def test_pandas_frames_are_matched_by_id(model: MSBDL, views: dict[str, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    ids = np.array([f"s{i}" for i in range(150)])
+    image = pd.DataFrame(views["image"], index=ids)
+    text = pd.DataFrame(views["text"], index=ids).iloc[::-1]
+    np.testing.assert_array_equal(
+        model.transform(views), model.transform({"image": image, "text": text})
+    )
+    with pytest.warns(SampleMismatchWarning, match="150 samples matched by id: 2 lack 'text'"):
+        codes = model.encode({"image": image, "text": text.iloc[:-2]})
+    assert list(codes.index) == list(ids)
+    np.testing.assert_array_equal(codes.mean["text"][:2], 0)
+    holes = views["text"].copy()
+    holes[:2] = np.nan
+    np.testing.assert_array_equal(codes.gamma, model.encode({**views, "text": holes}).gamma)
+
+
+def test_ids_that_cannot_be_matched(views: dict[str, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    a = pd.DataFrame(views["image"], index=[f"a{i}" for i in range(150)])
+    b = pd.DataFrame(views["text"], index=[f"b{i}" for i in range(150)])
+    with pytest.raises(ValueError, match="'image': none of its sample ids occurs in another"):
+        MultiView({"image": a, "text": b})
+    twice = a.rename(index={"a1": "a0"})
+    with pytest.raises(ValueError, match="'image': the sample id 'a0' occurs more than once"):
+        MultiView({"image": twice, "text": b})
+    other = a.iloc[::-1]
+    with pytest.raises(ValueError, match="'text' has no sample ids, and those of 'image', 'more'"):
+        MultiView({"image": a, "more": other, "text": views["text"]})
+    # Equal ids in equal order need no matching, so plain arrays may stand beside them.
+    assert MultiView({"image": a, "text": views["text"]}).index is not None
+
+
+def test_polars_frames(model: MSBDL, views: dict[str, Any]) -> None:
+    pl = pytest.importorskip("polars")
+    frames = {
+        name: pl.DataFrame(values, schema=[f"f{i}" for i in range(values.shape[1])])
+        for name, values in views.items()
+    }
+    np.testing.assert_array_equal(model.transform(views), model.transform(frames))
+
+
+def test_multiview_is_a_small_container(views: dict[str, Any]) -> None:
+    holes = views["text"].copy()
+    holes[3] = np.nan
+    X = MultiView({"image": views["image"], "text": holes})
+    assert len(X) == 150
+    assert X.shape == (150, 14)
+    assert X.names == list(X) == ["image", "text"]
+    assert "text" in X
+    assert repr(X) == "MultiView(150 samples: image 8 features; text 6 features, 1 missing)"
+    assert X["image"] is views["image"]
+    assert X.missing().sum() == 1
+    for rows in (slice(2, 5), [2, 3, 4], np.isin(np.arange(150), [2, 3, 4])):
+        np.testing.assert_array_equal(X[rows]["text"], holes[2:5])
+    assert len(X[7]) == 1
+    with pytest.raises(IndexError, match="by a name or by rows"):
+        X[:, 2]
+    with pytest.raises(TypeError, match="PerView"):
+        LinearRegression().fit(X, np.zeros(150))
+
+
+def test_perview_leaves_missing_rows_alone(views: dict[str, Any]) -> None:
+    holes = views["text"].copy()
+    holes[3] = np.nan
+    X = MultiView({"image": views["image"], "text": holes})
+    scaled = PerView(StandardScaler()).fit_transform(X)
+    assert np.isnan(scaled["text"][3]).all()
+    np.testing.assert_allclose(np.nanmean(scaled["text"], axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(np.nanstd(scaled["text"], axis=0), 1)
+    chosen = PerView({"image": PCA(2)}).fit(X)
+    assert chosen.transform(X)["image"].shape == (150, 2)
+    assert chosen.transform(X)["text"] is holes
+    nothing = {"image": np.full((2, 8), np.nan)}
+    assert np.isnan(chosen.transform(nothing)["image"]).all()
+    with pytest.raises(ValueError, match="unknown modality 'sound'"):
+        PerView({"sound": PCA(2)}).fit(X)
+    with pytest.raises(TypeError, match="several modalities"):
+        PerView(PCA(2)).fit(views["image"])
+
+
+BAD = np.arange(24.0).reshape(6, 4) ** 1.5
+INFINITE, PARTLY = BAD.copy(), BAD.copy()
+INFINITE[2, 1] = np.inf
+PARTLY[4, :2] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("X", "kind", "text"),
+    [
+        ({}, ValueError, "no modality was given"),
+        ({"a": BAD, 3: BAD}, TypeError, "names of modalities are text, not 3"),
+        ({"a": BAD, "b": None}, ValueError, "modality 'b' is None"),
+        (
+            {"a": BAD, "b": BAD[:5]},
+            ValueError,
+            "modality 'b' has 5 samples, but modality 'a' has 6",
+        ),
+        ({"a": BAD, "b": INFINITE}, ValueError, "modality 'b', row 2, column 1: .*infinite"),
+        ({"a": BAD, "b": PARTLY}, ValueError, "modality 'b', row 4: 2 of 4 values are missing"),
+        ({"a": BAD, "b": BAD * np.nan}, ValueError, "modality 'b' is missing in every sample"),
+        ({"a": BAD, "b": np.ones((6, 2))}, ValueError, "modality 'b' is the same in every sample"),
+        ({"a": BAD, "b": BAD[:, :0]}, ValueError, "modality 'b' has no features"),
+        ({"a": BAD[:0], "b": BAD[:0]}, ValueError, "modality 'a' has no samples"),
+        ({"a": BAD, "b": BAD[0]}, ValueError, "modality 'b': Expected 2D array"),
+        ({"a": BAD, "b": [["x", "y"]] * 6}, ValueError, "modality 'b': .*convert"),
+        ({"a": BAD, "b": BAD * 1j}, ValueError, "modality 'b': Complex data not supported"),
+        ({"a": BAD * 1e200}, ValueError, "modality 'a' has values around"),
+        (np.zeros((1, 3)), ValueError, "1 sample"),
+    ],
+)
+def test_bad_data_is_named(X: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        MSBDL(n_atoms=2).fit(X)
+
+
+def test_samples_with_ids_are_named_by_them() -> None:
+    pd = pytest.importorskip("pandas")
+    ids = list("uvwxyz")
+    with pytest.raises(ValueError, match="modality 'b', sample 'y': 2 of 4 values are missing"):
+        MSBDL(2).fit({"a": pd.DataFrame(BAD, index=ids), "b": pd.DataFrame(PARTLY, index=ids)})
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "text"),
+    [
+        ({"n_atoms": 0}, ValueError, "n_atoms == 0, must be >= 1"),
+        ({"n_atoms": 2.5}, TypeError, "n_atoms must be an instance of"),
+        ({"n_atoms": {"a": 2, "c": 2}}, ValueError, "n_atoms: unknown modality 'c'"),
+        ({"n_atoms": {"a": 2}}, ValueError, "n_atoms must be given for every modality"),
+        ({"n_atoms": 50}, ValueError, "n_atoms: 50 atoms cannot be started from the 6 samples"),
+        ({"preset": "fast"}, ValueError, "preset must be one of .*auto.*not 'fast'"),
+        ({"preset": None}, TypeError, "preset must be text"),
+        ({"schedule": "daily"}, ValueError, "schedule must be one of"),
+        ({"posterior": "good"}, ValueError, "posterior must be one of"),
+        ({"batch_size": 3}, ValueError, "batch_size must be used with the schedules"),
+        ({"max_iter": 0}, ValueError, "max_iter == 0, must be >= 1"),
+        ({"sigma_inf": 0.1}, ValueError, "sigma_inf must be left to the data"),
+        ({"preset": "paper", "alpha": 2.0}, ValueError, "alpha must be between 0 and 1"),
+        ({"preset": "paper", "sigma0": {"a": -1.0}}, ValueError, "sigma0 must be positive"),
+        ({"random_state": -1}, ValueError, "random_state == -1, must be >= 0"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
+        ({"n_jobs": 1.5}, TypeError, "n_jobs must be an instance of"),
+    ],
+)
+def test_bad_settings_are_named(settings: dict[str, Any], kind: type[Exception], text: str) -> None:
+    model = MSBDL(**{"n_atoms": 2, **settings})
+    with pytest.raises(kind, match=text):
+        model.fit({"a": BAD, "b": BAD**2})
+    assert not hasattr(model, "dictionaries_")
+
+
+def test_bad_data_at_transform(model: MSBDL, views: dict[str, Any]) -> None:
+    image, text = views["image"], views["text"]
+    table: list[tuple[Any, str]] = [
+        ({"image": image, "sound": text}, "X: unknown modality 'sound'; the modalities are image"),
+        ({"image": text}, "modality 'image' has 6 features, but the model was learnt on 8"),
+        ([image], "X has 1 modalities, but the model has 2: 'image', 'text'"),
+        ([image, text, text], "X has 3 modalities"),
+        (image, "X is one array, but the model has 2 modalities"),
+        ({"image": None}, "every modality is None"),
+        ({"image": image * np.nan}, "row 0: every modality is missing"),
+    ]
+    for X, message in table:
+        with pytest.raises(ValueError, match=message):
+            model.transform(X)
+    late = np.tile(image, (30, 1))
+    late[4200] = np.inf
+    with pytest.raises(ValueError, match="modality 'image', row 4200, column 0"):
+        model.transform({"image": late})
+    with pytest.raises(ValueError, match="X has 3 columns, but codes have 20"):
+        model.inverse_transform(np.zeros((2, 3)))

@@ -1,0 +1,130 @@
+"""Long fits: callbacks, progress, Ctrl-C, threads."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import draw
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from msbdl import MSBDL
+from msbdl._threads import n_threads
+
+
+def test_the_callback_sees_every_iteration_and_changes_nothing(views: dict[str, Any]) -> None:
+    seen: list[dict[str, Any]] = []
+    model = MSBDL(n_atoms=10, callback=seen.append).fit(views)
+    assert [facts["iteration"] for facts in seen] == list(range(1, model.n_iter_ + 1))
+    assert [facts["log_likelihood"] for facts in seen] == list(model.history_["log_likelihood"])
+    assert seen[3]["sigma"] == dict(zip(["image", "text"], model.history_["sigma"][3], strict=True))
+    assert seen[-1]["progress"] > 0.8
+    assert seen[0]["stage"] == "anneal"
+    silent = MSBDL(n_atoms=10).fit(views)
+    np.testing.assert_array_equal(silent.transform(views), model.transform(views))
+
+
+def test_the_callback_stops_the_fit(views: dict[str, Any]) -> None:
+    model = MSBDL(n_atoms=10, callback=lambda facts: facts["iteration"] == 7).fit(views)
+    assert model.n_iter_ == 7
+    assert model.stop_reason_ == "interrupted"
+    assert not model.converged_
+
+
+def test_an_exception_in_the_callback_comes_out_and_the_model_stays(views: dict[str, Any]) -> None:
+    def fail(facts: dict[str, Any]) -> None:
+        if facts["iteration"] == 5:
+            raise LookupError("enough")
+
+    model = MSBDL(n_atoms=10, callback=fail)
+    with pytest.raises(LookupError, match="enough"):
+        model.fit(views)
+    assert model.stop_reason_ == "interrupted"
+    assert model.transform(views).shape == (150, 20)
+
+
+def test_ctrl_c_leaves_the_model_so_far() -> None:
+    model = MSBDL(n_atoms=200)
+    press = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    press.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(draw(4000, {"a": 60, "b": 50}, 200))
+    assert pickle.loads(pickle.dumps(model)).stop_reason_ == "interrupted"
+    # The whole fit has 570 iterations and takes a minute.
+    assert 1 <= model.n_iter_ == len(model.history_["e_steps"]) < 400
+    assert np.isfinite(model.dictionaries_["a"]).all()
+
+
+def test_other_threads_run_during_a_fit(views: dict[str, Any]) -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.wait(0.001):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    model = MSBDL(n_atoms=60).fit(draw(600, {"a": 30, "b": 20}, 60))
+    done.set()
+    thread.join()
+    assert model.n_iter_ > 0
+    assert ticks > 20
+
+
+def test_joblib_threads_and_processes_give_the_same(views: dict[str, Any]) -> None:
+    def dictionary() -> Any:
+        return MSBDL(n_atoms=10).fit(views).dictionaries_["text"]
+
+    alone = dictionary()
+    for prefer in ("threads", "processes"):
+        for other in Parallel(n_jobs=2, prefer=prefer)(delayed(dictionary)() for _ in range(3)):
+            np.testing.assert_array_equal(alone, other)
+
+
+def test_threads_keep_to_the_limits() -> None:
+    with threadpool_limits(1):
+        assert n_threads(None) == 1
+        assert n_threads(3) == 3
+    assert n_threads(-1) == len(os.sched_getaffinity(0))
+    assert n_threads(-1000) == 1
+
+
+def test_progress_is_shown(views: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    MSBDL(n_atoms=10, verbose=1).fit(views)
+    shown = capsys.readouterr().err
+    assert "msbdl: 100%" in shown
+    assert "noise image" in shown
+
+
+def test_progress_without_tqdm(
+    views: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    now = iter(range(10_000))
+    monkeypatch.setattr("msbdl._progress.time.monotonic", lambda: float(next(now)))
+    MSBDL(n_atoms=10, verbose=1).fit(views)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[50].startswith("msbdl: ")
+    assert " s left, anneal, iteration 51, noise image " in lines[50]
+
+
+def test_import_brings_nothing_that_scikit_learn_does_not() -> None:
+    def loaded(module: str) -> set[str]:
+        code = f"import sys, sklearn.utils.estimator_checks as _, {module}; print(*sys.modules)"
+        found = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        return {name.split(".")[0] for name in found.stdout.split()}
+
+    assert loaded("msbdl") - loaded("sklearn") == {"msbdl"}
