@@ -28,7 +28,7 @@ fn python_name(option: &str) -> String {
         "atoms" => "n_atoms".into(),
         "threads" => "n_jobs".into(),
         "seed" => "random_state".into(),
-        "encode" => "X".into(),
+        "encode" | "predict" | "batch" => "X".into(),
         other => other.replace('-', "_"),
     }
 }

@@ -14,6 +14,7 @@ pub use input::task::{TaskConfig, Validation};
 pub use learn::e_step::Posterior;
 pub use learn::em::Schedule;
 pub use learn::fit::{fit, fit_task};
+pub use learn::stream::Stream;
 pub use model::classifier::{Classifier, ReadOut};
 pub use model::encode::Codes;
 pub use model::predict::{Prediction, Vote};

@@ -60,6 +60,11 @@ impl Data {
         Ok(data)
     }
 
+    /// The same, with the mean to be learnt or not.
+    pub(crate) fn centred(self, center: bool) -> Self {
+        Data { center, ..self }
+    }
+
     fn checked(named: Vec<(String, Array2<f64>)>) -> Result<Self> {
         let (first, n_samples) = match named.first() {
             Some((name, y)) => (name.clone(), y.nrows()),

@@ -221,7 +221,7 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
 
 impl Slab {
     /// The share of coefficients in use, and the mean square of those.
-    fn update(&mut self, stats: &crate::learn::stats::Stats, n_gamma: usize) {
+    pub(crate) fn update(&mut self, stats: &crate::learn::stats::Stats, n_gamma: usize) {
         /// Part of the way to the new power: the supports that it was measured on will change.
         const PART: f64 = 0.3;
         let used = stats.active / stats.count as f64;

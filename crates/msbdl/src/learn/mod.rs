@@ -19,6 +19,7 @@ pub(crate) mod read_out;
 pub(crate) mod run;
 pub(crate) mod span;
 pub mod stats;
+pub mod stream;
 pub(crate) mod task;
 #[cfg(test)]
 mod task_laws;

@@ -1,7 +1,7 @@
 //! Estimates the noise variances from what the codes leave unexplained.
 
 use super::em::Em;
-use super::stats::Stats;
+use super::stats::{ModalityStats, Stats};
 
 /// Factor by which a variance may change in one pass over the samples.
 const STEP: f64 = 0.8;
@@ -26,14 +26,19 @@ pub(crate) fn update_noise(em: &mut Em, stats: &Stats, average: Average) {
             continue;
         }
         let (n, m) = d.dim();
-        let fitted = (m * (n - 1)) as f64;
-        let free = (stats.free - fitted).max(LEAST_FREE * stats.free);
+        let free = free_of(stats, n, m);
         let mut found = stats.residual / free;
         if average == Average::Robust {
             found = found.min(stats.spread.median() * stats.free / free);
         }
         *s = found.clamp(step * *s, *s / step).max(SMALLEST);
     }
+}
+
+/// Degrees of freedom that neither the codes nor the N x M dictionary use up.
+pub(crate) fn free_of(stats: &ModalityStats, n: usize, m: usize) -> f64 {
+    let fitted = (m * (n - 1)) as f64;
+    (stats.free - fitted).max(LEAST_FREE * stats.free)
 }
 
 /// The smallest variance, relative to data of unit energy: below it f64 cannot tell signal

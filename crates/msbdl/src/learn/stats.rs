@@ -1,11 +1,12 @@
 //! Adds up what a set of samples says of the parameters; sums merge in a fixed order.
 
 use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
 
 use super::task::LabelSums;
 
 /// One modality's sums over a set of samples.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ModalityStats {
     /// Samples that have the modality.
     pub count: usize,
@@ -28,6 +29,7 @@ pub struct ModalityStats {
     /// Samples by residual per degree of freedom.
     pub spread: Histogram,
     /// What labelled samples say of W; none without labels.
+    #[serde(skip)]
     pub(crate) labels: Option<LabelSums>,
 }
 
@@ -69,7 +71,7 @@ impl ModalityStats {
 }
 
 /// Counts positive numbers in eighths of octaves, for a median that merges.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histogram(Vec<u32>);
 
 impl Histogram {
@@ -109,7 +111,7 @@ impl Histogram {
 }
 
 /// Sums of two modalities' coefficients over the samples that have both, for correlations.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cross {
     pub count: f64,
     pub product: Array2<f64>,
@@ -144,7 +146,7 @@ impl Cross {
 }
 
 /// What a set of samples says of all modalities.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     pub count: usize,
     /// Hyperparameters above nought after the update, summed over the samples.

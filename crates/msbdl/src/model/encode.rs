@@ -132,7 +132,8 @@ impl Model {
         Arc::new(Subset { prior, n_modalities: self.modalities.len(), modalities })
     }
 
-    fn find_gamma(&self, em: &mut Em, noise: &[f64]) {
+    /// gamma of samples that the model has not seen, given its noise.
+    pub(crate) fn find_gamma(&self, em: &mut Em, noise: &[f64]) {
         let step = |em: &mut Em, gamma| em.e_step(Ask { gamma, learn: false, cross: false });
         let floor = 1e-3 * noise.iter().copied().fold(f64::INFINITY, f64::min);
         em.level(self.slab.power);

@@ -88,18 +88,14 @@ impl Model {
         named: Vec<(String, Array2<f64>)>,
     ) -> Result<Data> {
         let known = |name: &str| {
-            let found = self.modality(name).ok_or_else(|| Error::UnknownModality {
-                option: purpose,
-                name: name.to_owned(),
-                known: self
-                    .modalities
-                    .iter()
-                    .map(|x| x.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })?;
+            let found = self.modality(name).ok_or_else(|| self.unknown(purpose, name))?;
             Ok((found.mean.view(), found.scale))
         };
         Data::with_scales(named, known)
+    }
+
+    pub(crate) fn unknown(&self, option: &'static str, name: &str) -> Error {
+        let known: Vec<&str> = self.modalities.iter().map(|x| x.name.as_str()).collect();
+        Error::UnknownModality { option, name: name.to_owned(), known: known.join(", ") }
     }
 }

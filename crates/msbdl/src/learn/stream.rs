@@ -1,0 +1,368 @@
+//! Learns from batches as they come: incremental EM whose blocks are handed in one by one.
+
+use std::collections::BTreeMap;
+
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+
+use super::e_step::Posterior;
+use super::em::{Ask, Em, Schedule};
+use super::fit::on_threads;
+use super::noise::{Average, free_of, update_noise};
+use super::stats::{ModalityStats, Stats};
+use crate::input::data::Data;
+use crate::input::prior::{GammaStep, OneToOne, Slab};
+use crate::model::summary::summarise;
+use crate::model::{ModalityModel, Model};
+use crate::support::error::{Error, Result};
+use crate::support::observe::Facts;
+
+/// Named matrices, rows are samples.
+pub type Named = Vec<(String, Array2<f64>)>;
+
+/// A model that learns from batches.
+///
+/// A batch that comes for the first time is coded as new samples are; then, and whenever it
+/// comes again, it takes one step of incremental EM: E-step on the batch, M-step on the sums of
+/// all batches so far. Going through the batches once is one pass of the incremental schedule.
+///
+/// A batch with a name takes the place of the earlier batch of that name. One without a name is
+/// never seen again: its sums stay as they are.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// What has been learnt; its summary is that of the latest batch.
+    pub model: Model,
+    memory: Memory,
+}
+
+/// What a stream knows beside its model.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Memory {
+    center: bool,
+    /// The means that all sums are relative to.
+    base: Vec<Array1<f64>>,
+    blocks: BTreeMap<String, Block>,
+    past: Option<Stats>,
+}
+
+/// A batch that may come again: gamma of its samples, and its latest sums.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Block {
+    gamma: Vec<f64>,
+    stats: Stats,
+}
+
+impl Stream {
+    /// Starts from a model, which is forgotten as batches come.
+    pub fn new(model: Model, center: bool) -> Self {
+        let base = model.modalities.iter().map(|part| part.mean.clone()).collect();
+        let memory = Memory { center, base, blocks: BTreeMap::new(), past: None };
+        Stream { model, memory }
+    }
+
+    /// Starts from a model whose training samples count as a batch that is never seen again.
+    ///
+    /// A model does not keep its sums; they are made up from the use of its atoms, as if these
+    /// were independent of each other.
+    pub fn resume(model: Model, center: bool) -> Self {
+        let parts = model.modalities.iter().enumerate();
+        let past = Stats {
+            count: model.summary.n_samples,
+            active: model.summary.atoms_per_sample * model.summary.n_samples as f64,
+            modalities: parts.map(|(j, part)| remembered(&model, j, part)).collect(),
+            cross: Vec::new(),
+        };
+        let mut stream = Self::new(model, center);
+        stream.memory.past = Some(past);
+        stream
+    }
+
+    /// Learns from a batch; nought threads means one per core.
+    pub fn step(&mut self, batch: Named, name: Option<&str>, threads: usize) -> Result<()> {
+        let data = self.data(batch)?;
+        let prior = OneToOne { n_atoms: self.model.n_atoms() };
+        let l = data.n_samples();
+        let seed = self.model.seed;
+        let mut em = Em::new(&data, &prior, Posterior::Exact, Schedule::Full, l, seed);
+        let parts = || self.model.modalities.iter().zip(&self.memory.base);
+        em.d = parts().map(|(part, _)| part.dictionary.clone()).collect();
+        em.s = parts().map(|(part, _)| part.sigma2 / part.scale.powi(2)).collect();
+        em.offset = parts().map(|(part, base)| (&part.mean - base) / part.scale).collect();
+        let earlier = self.gamma(name, l)?;
+        let others = self.others(name);
+        let mut slab = self.model.slab;
+        let (stats, facts, summary) = on_threads(threads, || -> Result<_> {
+            match earlier {
+                Some(gamma) => em.gamma = gamma,
+                None => {
+                    let noise = em.s.clone();
+                    self.model.find_gamma(&mut em, &noise);
+                }
+            }
+            let (stats, facts) = step(&mut em, &mut slab, others.as_ref())?;
+            Ok((stats, facts, summarise(&em)))
+        })??;
+        for (j, part) in self.model.modalities.iter_mut().enumerate() {
+            part.dictionary.assign(&em.d[j]);
+            part.mean = &self.memory.base[j] + &(&em.offset[j] * part.scale);
+            part.sigma2 = em.s[j] * part.scale.powi(2);
+        }
+        let iteration = self.model.history.len() + 1;
+        self.model.history.push(Facts { iteration, ..facts });
+        (self.model.slab, self.model.summary) = (slab, summary);
+        self.memory.keep(name, Block { gamma: em.gamma, stats });
+        Ok(())
+    }
+
+    /// The batch in the stream's units; modalities that were not given are missing.
+    fn data(&self, mut batch: Named) -> Result<Data> {
+        let l = batch.first().map_or(0, |(_, y)| y.nrows());
+        for part in &self.model.modalities {
+            if !batch.iter().any(|(name, _)| *name == part.name) {
+                let nothing = Array2::from_elem((l, part.mean.len()), f64::NAN);
+                batch.push((part.name.clone(), nothing));
+            }
+        }
+        let known = |name: &str| {
+            let parts = self.model.modalities.iter().zip(&self.memory.base);
+            let found = parts.into_iter().find(|(part, _)| part.name == name);
+            let (part, base) = found.ok_or_else(|| self.model.unknown("batch", name))?;
+            Ok((base.view(), part.scale))
+        };
+        Ok(Data::with_scales(batch, known)?.centred(self.memory.center))
+    }
+
+    /// gamma of the batch as it was, if it has come before.
+    fn gamma(&self, name: Option<&str>, l: usize) -> Result<Option<Vec<f64>>> {
+        let earlier = name.and_then(|name| self.memory.blocks.get(name));
+        let Some(earlier) = earlier else { return Ok(None) };
+        if earlier.stats.count != l {
+            return Err(Error::Setting {
+                option: "block",
+                expected: format!("of {} samples, as before", earlier.stats.count),
+                found: format!("of {l}"),
+            });
+        }
+        Ok(Some(earlier.gamma.clone()))
+    }
+
+    /// The sums of all batches but the named one.
+    fn others(&self, name: Option<&str>) -> Option<Stats> {
+        let blocks = self.memory.blocks.iter().filter(|(other, _)| Some(other.as_str()) != name);
+        let all = self.memory.past.iter().chain(blocks.map(|(_, block)| &block.stats));
+        all.cloned().reduce(|mut sum, other| {
+            sum.merge(&other);
+            sum
+        })
+    }
+
+    /// What [`Stream::from_parts`] needs beside the model.
+    pub fn memory(&self) -> std::result::Result<String, String> {
+        serde_json::to_string(&self.memory).map_err(|error| error.to_string())
+    }
+
+    /// A stream as it was when its model and memory were taken.
+    pub fn from_parts(model: Model, memory: &str) -> std::result::Result<Self, String> {
+        let memory = serde_json::from_str(memory).map_err(|error| error.to_string())?;
+        Ok(Stream { model, memory })
+    }
+}
+
+impl Memory {
+    fn keep(&mut self, name: Option<&str>, block: Block) {
+        match (name, &mut self.past) {
+            (Some(name), _) => {
+                self.blocks.insert(name.to_owned(), block);
+            }
+            (None, Some(past)) => past.merge(&block.stats),
+            (None, None) => self.past = Some(block.stats),
+        }
+    }
+}
+
+/// One iteration of incremental EM, as in the selection of `auto`; the batch's own sums.
+fn step(em: &mut Em, slab: &mut Slab, others: Option<&Stats>) -> Result<(Stats, Facts)> {
+    let own = em.e_step(Ask { gamma: GammaStep::Toggle(*slab), learn: true, cross: false });
+    let mut total = own.clone();
+    others.into_iter().for_each(|others| total.merge(others));
+    let dictionary_change = em.m_step(&total, &vec![false; em.d.len()])?;
+    let before = em.s.clone();
+    update_noise(em, &total, Average::Robust);
+    // The noise may change by so much in a pass, of which this is a part.
+    let part = own.count as f64 / total.count as f64;
+    for (s, before) in em.s.iter_mut().zip(&before) {
+        *s = before * (*s / before).powf(part);
+    }
+    slab.update(&total, em.prior.n_gamma());
+    let scales = em.data.modalities().iter().map(|modality| modality.scale());
+    let facts = Facts {
+        iteration: 0,
+        stage: "stream".into(),
+        beta: Vec::new(),
+        validation: None,
+        log_likelihood: own.modalities.iter().map(|stats| stats.log_likelihood).sum(),
+        sigma: before.iter().zip(scales).map(|(s, scale)| s.sqrt() * scale).collect(),
+        dictionary_change,
+        atoms_cleaned: 0,
+        columns_paired: 0,
+        e_steps: em.e_steps,
+        progress: 0.0,
+        seconds: 0.0,
+    };
+    Ok((own, facts))
+}
+
+/// The sums of the training samples of modality `j`, as far as the model tells.
+fn remembered(model: &Model, j: usize, part: &ModalityModel) -> ModalityStats {
+    let (n, m) = part.dictionary.dim();
+    let mut stats = ModalityStats::new(n, m);
+    stats.count = model.summary.modalities[j].n_samples;
+    let count = stats.count as f64;
+    let squares = model.summary.usage.iter().map(|usage| count * usage * model.slab.power);
+    stats.energy = squares.collect();
+    stats.c = Array2::from_diag(&stats.energy);
+    stats.b = part.dictionary.dot(&stats.c);
+    // So many that the noise of the model is what they say.
+    stats.free = count * (n as f64 - model.summary.atoms_per_sample).max(0.5);
+    stats.residual = part.sigma2 / part.scale.powi(2) * free_of(&stats, n, m);
+    stats
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Axis;
+
+    use super::*;
+    use crate::input::config::Config;
+    use crate::learn::fit::fit;
+    use crate::support::observe::Silent;
+    use crate::support::recovery::recovery;
+    use crate::support::synth::{Recipe, Truth};
+
+    fn truth(l: usize, missing: &[f64]) -> Truth {
+        let paper = Recipe::paper(&[30.0, 20.0], 1);
+        Recipe {
+            n_atoms: 12,
+            n_features: 8,
+            sparsity: 2,
+            n_samples: l,
+            missing: missing.to_vec(),
+            ..paper
+        }
+        .draw()
+        .unwrap()
+    }
+
+    fn batch(truth: &Truth, rows: &[usize]) -> Named {
+        let each = truth.data.iter().enumerate();
+        each.map(|(j, y)| (format!("m{j}"), y.select(Axis(0), rows))).collect()
+    }
+
+    fn rows(range: std::ops::Range<usize>) -> Vec<usize> {
+        range.collect()
+    }
+
+    fn model(truth: &Truth, l: usize, max_iter: Option<usize>) -> Model {
+        let data = Data::new(batch(truth, &rows(0..l)), true).unwrap();
+        fit(&data, &Config { max_iter, ..Config::new(12) }, &mut Silent).unwrap()
+    }
+
+    /// k batches once are one pass of the incremental schedule, and k more are the next.
+    #[test]
+    fn batches_are_the_incremental_schedule() {
+        let truth = truth(200, &[0.2, 0.1]);
+        let model = model(&truth, 100, Some(200));
+        let mut stream = Stream::new(model.clone(), true);
+        let whole = stream.data(batch(&truth, &rows(0..200))).unwrap();
+        let prior = OneToOne { n_atoms: 12 };
+        let mut em = Em::new(&whole, &prior, Posterior::Exact, Schedule::Incremental, 50, 3);
+        em.d = model.modalities.iter().map(|x| x.dictionary.clone()).collect();
+        em.s = model.modalities.iter().map(|x| x.sigma2 / x.scale.powi(2)).collect();
+        let mut slab = model.slab;
+        for pass in 0..2 {
+            for k in 0..4 {
+                let own: Vec<usize> = (k * 50..(k + 1) * 50).map(|row| em.sample(row)).collect();
+                if pass == 0 {
+                    let data = stream.data(batch(&truth, &own)).unwrap();
+                    let mut new = Em::new(&data, &prior, Posterior::Exact, Schedule::Full, 50, 0);
+                    (new.d, new.offset) = (em.d.clone(), em.offset.clone());
+                    stream.model.find_gamma(&mut new, &em.s);
+                    em.gamma[k * 50 * 12..(k + 1) * 50 * 12].copy_from_slice(&new.gamma);
+                }
+                let ask = Ask { gamma: GammaStep::Toggle(slab), learn: true, cross: false };
+                let total = em.e_step(ask);
+                em.m_step(&total, &[false, false]).unwrap();
+                // The schedule's own step of the noise is that of a quarter of a pass.
+                let (before, blocks) = (em.s.clone(), if pass == 0 { k + 1 } else { 4 });
+                let mut one = Em::new(&whole, &prior, Posterior::Exact, Schedule::Full, 200, 0);
+                (one.d, one.s) = (em.d.clone(), em.s.clone());
+                update_noise(&mut one, &total, Average::Robust);
+                let s = before.iter().zip(&one.s);
+                em.s = s.map(|(a, b)| a * (b / a).powf(1.0 / blocks as f64)).collect();
+                slab.update(&total, 12);
+                stream.step(batch(&truth, &own), Some(&k.to_string()), 1).unwrap();
+                for (j, part) in stream.model.modalities.iter().enumerate() {
+                    let difference = (&part.dictionary - &em.d[j]).mapv(f64::abs).sum();
+                    assert!(difference < 1e-9, "pass {pass}, batch {k}: {difference}");
+                    let s = part.sigma2 / part.scale.powi(2);
+                    assert!((s / em.s[j] - 1.0).abs() < 1e-9);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_make_the_same_stream() {
+        let truth = truth(150, &[]);
+        let mut stream = Stream::resume(model(&truth, 100, Some(50)), true);
+        stream.step(batch(&truth, &rows(100..125)), Some("a"), 1).unwrap();
+        let model = Model::from_bytes(&stream.model.to_bytes().unwrap()).unwrap();
+        let mut copy = Stream::from_parts(model, &stream.memory().unwrap()).unwrap();
+        for stream in [&mut stream, &mut copy] {
+            stream.step(batch(&truth, &rows(125..150)), None, 1).unwrap();
+            stream.step(batch(&truth, &rows(100..125)), Some("a"), 2).unwrap();
+        }
+        assert_eq!(stream.model.to_bytes(), copy.model.to_bytes());
+    }
+
+    /// A small batch after a large fit moves little; many batches improve a poor start.
+    #[test]
+    fn resuming_neither_forgets_nor_stands_still() {
+        let truth = truth(1500, &[]);
+        let found = |model: &Model, j: usize| {
+            recovery(truth.dictionaries[j].view(), model.modalities[j].dictionary.view())
+        };
+        let good = model(&truth, 400, None);
+        let mut stream = Stream::resume(good.clone(), true);
+        stream.step(batch(&truth, &rows(400..410)), None, 1).unwrap();
+        for j in 0..2 {
+            assert!(found(&stream.model, j) >= found(&good, j), "{j}");
+        }
+        let evidence = |model: &Model| {
+            model.encode(batch(&truth, &rows(1400..1500))).unwrap().log_evidence.sum()
+        };
+        let mut stream = Stream::new(model(&truth, 40, None), true);
+        let before = evidence(&stream.model);
+        for start in (0..1400).step_by(100) {
+            stream.step(batch(&truth, &rows(start..start + 100)), None, 1).unwrap();
+        }
+        let after = evidence(&stream.model);
+        assert!(after > before + 100.0, "{before} {after}");
+    }
+
+    #[test]
+    fn bad_batches_change_nothing() {
+        let truth = truth(100, &[]);
+        let mut stream = Stream::new(model(&truth, 60, Some(20)), true);
+        stream.step(batch(&truth, &rows(0..60)), Some("a"), 1).unwrap();
+        let before = stream.memory().unwrap();
+        let error =
+            |stream: &mut Stream, batch, name| stream.step(batch, name, 1).unwrap_err().to_string();
+        let longer = error(&mut stream, batch(&truth, &rows(0..70)), Some("a"));
+        assert_eq!(longer, "block must be of 60 samples, as before, not of 70");
+        let other = vec![("m7".to_owned(), truth.data[0].clone())];
+        assert!(error(&mut stream, other, None).contains("unknown modality 'm7'"));
+        assert_eq!(stream.memory().unwrap(), before);
+        assert!(Stream::from_parts(stream.model.clone(), "{}").is_err());
+    }
+}
