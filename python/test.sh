@@ -6,6 +6,10 @@ envs=../target/python
 # Otherwise scikit-learn skips one of its checks.
 export SCIPY_ARRAY_API=1 MPLBACKEND=agg PIP_DISABLE_PIP_VERSION_CHECK=1
 
+# The pages of the guide run the command.
+cargo build --quiet --release --locked -p msbdl-cli
+export PATH="$PWD/../target/release:$PATH"
+
 python3 -m venv --clear $envs/new
 $envs/new/bin/pip install --quiet "maturin>=1.9,<2" -r requirements-test.txt
 rm -rf $envs/wheels

@@ -2,8 +2,11 @@
 
 from importlib.metadata import version
 
+from msbdl._classifier import MSBDLClassifier, MSBDLTagger
 from msbdl._codes import Codes
-from msbdl._dictionary import MSBDL, load
+from msbdl._dictionary import MSBDL
+from msbdl._load import load
+from msbdl._mudata import fit_mudata
 from msbdl._multiview import MultiView, SampleMismatchWarning
 from msbdl._perview import PerView
 
@@ -11,8 +14,11 @@ __version__ = version("msbdl")
 __all__ = [
     "MSBDL",
     "Codes",
+    "MSBDLClassifier",
+    "MSBDLTagger",
     "MultiView",
     "PerView",
     "SampleMismatchWarning",
+    "fit_mudata",
     "load",
 ]

@@ -26,6 +26,7 @@ from msbdl._threads import n_threads
 
 Callback = Callable[[dict[str, Any]], object]
 Self = TypeVar("Self", bound="Base")
+Answer = TypeVar("Answer")
 
 # The name of the modality when X is one array.
 ALONE = "X"
@@ -81,13 +82,12 @@ class Base(BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ---------------------------------------------------------------------------
 
-    def _fit(self, views: MultiView) -> None:
+    def _fit(self, views: MultiView, task: Mapping[str, Any] | None = None) -> None:
         """Fits; when Ctrl-C or the callback's exception ends it, what was learnt stays."""
         bar = progress() if self.verbose else None
         callback = self._listener(bar)
-        dense = [(name, to_dense(values)) for name, values in views.items()]
         with explained(views):
-            run = Run(dense, self.center, self._settings(views), callback is not None)
+            run = Run(dense(views), self.center, self._settings(views), callback is not None, task)
         try:
             run.watch(callback)
         except BaseException:
@@ -270,13 +270,7 @@ class Base(BaseEstimator):  # type: ignore[misc]
         """
         model = self._model
         views = self._views(X, fitting=False)
-        threads = n_threads(self.n_jobs)
-        blocks = []
-        for start in range(0, max(len(views), 1), AT_ONCE):
-            rows = views.rows(slice(start, start + AT_ONCE))
-            dense = [(name, to_dense(values)) for name, values in rows.items()]
-            with explained(views, start):
-                blocks.append(model.encode(dense, threads))
+        blocks = self._in_blocks(views, model.encode)
         parts = [{part[0]: part[1:] for part in block[2]} for block in blocks]
         names = list(parts[0])
         mean, variance, reconstruction = (
@@ -290,6 +284,15 @@ class Base(BaseEstimator):  # type: ignore[misc]
             log_evidence=join([block[1] for block in blocks]),
             index=views.index,
         )
+
+    def _in_blocks(self, views: MultiView, work: Callable[[Any, int], Answer]) -> list[Answer]:
+        """Works on some samples at a time, so that memory is bounded and Ctrl-C heard."""
+        threads, answers = n_threads(self.n_jobs), []
+        for start in range(0, max(len(views), 1), AT_ONCE):
+            rows = views.rows(slice(start, start + AT_ONCE))
+            with explained(views, start):
+                answers.append(work(dense(rows), threads))
+        return answers
 
     def _stacked(self, codes: Codes) -> NDArray[np.float64]:
         """Codes of all modalities side by side; nought for those that were not given."""
@@ -309,10 +312,15 @@ class Base(BaseEstimator):  # type: ignore[misc]
         return self
 
 
+def dense(views: MultiView) -> list[tuple[str, NDArray[np.float64]]]:
+    """Modalities as the library takes them."""
+    return [(name, to_dense(values)) for name, values in views.items()]
+
+
 def to_dense(values: Any) -> NDArray[np.float64]:
     """C-ordered float64; no copy of what is that already."""
-    dense = values.toarray() if issparse(values) else values
-    return np.ascontiguousarray(dense, dtype=np.float64)
+    values = values.toarray() if issparse(values) else values
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def join(blocks: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
-from msbdl._base import Base
-from msbdl._core import Model
+from msbdl._base import Base, dense, explained
+from msbdl._core import Stream
 from msbdl._multiview import MultiView
+from msbdl._threads import n_threads
 
 
 class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
@@ -94,8 +94,45 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
         y : None
             Ignored.
         """
+        self._forget()
         self._fit(self._views(X, fitting=True))
         return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, block: Any = None) -> MSBDL:
+        """Learns from a batch of samples, and goes on from what is there.
+
+        The first batch of all is fitted. Every later one is coded with the model as it stands and
+        takes one step of incremental EM: E-step on the batch, M-step on the sums of all batches so
+        far. Going through all batches once is one pass of the incremental schedule. After ``fit``
+        or ``load`` the samples that the model was learnt from count as a batch.
+
+        Parameters
+        ----------
+        X : array, dict, list, frame, MuData or MultiView
+            Samples; as for ``encode``, modalities may be missing.
+        y : None
+            Ignored.
+        block : str or int, default=None
+            The name of the batch if it will come again, for a further pass: its old sums are then
+            replaced. Without a name, the sums of the batch stay as they are.
+        """
+        first = not hasattr(self, "_learnt")
+        views = self._views(X, fitting=first)
+        if first:
+            self._fit(views)
+            self._stream = Stream(self._model, self.center, resume=False)
+        elif not hasattr(self, "_stream"):
+            self._stream = Stream(self._model, self.center, resume=True)
+        name = None if block is None else str(block)
+        with explained(views):
+            self._stream.step(dense(views), name, n_threads(self.n_jobs))
+        self._learnt = self._stream.model()
+        return self
+
+    def _forget(self) -> None:
+        """Drops the sums of earlier batches."""
+        if hasattr(self, "_stream"):
+            del self._stream
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Codes samples: posterior means, (n_samples, n_atoms of all modalities).
@@ -135,14 +172,3 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
             for atom in range(dictionary.shape[1])
         ]
         return np.array(names, dtype=object)
-
-
-def load(path: str | PathLike[str]) -> MSBDL:
-    """Reads a model's file, as written by ``save`` or by the command ``msbdl fit``."""
-    model = Model.load(path)
-    n_atoms = {
-        name: dictionary.shape[1]
-        for name, dictionary in zip(model.names, model.dictionaries, strict=True)
-    }
-    estimator = MSBDL(n_atoms=n_atoms, preset=model.preset, random_state=model.seed)
-    return estimator._adopt(model)

@@ -4,6 +4,8 @@ mod error;
 mod model;
 mod run;
 mod settings;
+mod stream;
+mod task;
 
 use pyo3::prelude::*;
 
@@ -13,6 +15,8 @@ mod _core {
     use super::model::Model;
     #[pymodule_export]
     use super::run::Run;
+    #[pymodule_export]
+    use super::stream::Stream;
 }
 
 /// Named matrices as they come from Python; the library keeps a copy in its own units.

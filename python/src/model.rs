@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use msbdl::{Facts, StopReason};
+use msbdl::{Facts, LabelKind, StopReason};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, ToPyArray};
 use pyo3::exceptions::PyValueError;
@@ -28,6 +28,10 @@ type Codes<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Vec<Par
 impl Model {
     pub fn new(model: msbdl::Model) -> Self {
         Model(Arc::new(model))
+    }
+
+    pub fn get(&self) -> &msbdl::Model {
+        &self.0
     }
 }
 
@@ -103,7 +107,20 @@ impl Model {
             StopReason::NotSettled => "not-settled",
             StopReason::MaxIterations => "max-iterations",
             StopReason::Interrupted => "interrupted",
+            StopReason::Validated => "validated",
         }
+    }
+
+    /// The classes or tags; none if the model was learnt without labels.
+    #[getter]
+    fn labels(&self) -> Option<Vec<String>> {
+        self.0.classifier.as_ref().map(|classifier| classifier.names.clone())
+    }
+
+    /// Whether a sample may have several labels.
+    #[getter]
+    fn has_tags(&self) -> bool {
+        self.0.classifier.as_ref().is_some_and(|classifier| classifier.kind == LabelKind::Tags)
     }
 
     #[getter]
@@ -137,9 +154,26 @@ impl Model {
         dict.set_item("e_steps", self.column(py, |facts| facts.e_steps))?;
         dict.set_item("atoms_cleaned", self.column(py, |facts| facts.atoms_cleaned as i64))?;
         dict.set_item("columns_paired", self.column(py, |facts| facts.columns_paired as i64))?;
+        if self.0.history.iter().any(|facts| !facts.beta.is_empty()) {
+            let validation = |facts: &Facts| facts.validation.unwrap_or(f64::NAN);
+            dict.set_item("validation", self.column(py, validation))?;
+            dict.set_item("beta", self.columns(py, |facts| &facts.beta))?;
+        }
         dict.set_item("sigma", self.columns(py, |facts| &facts.sigma))?;
         dict.set_item("dictionary_change", self.columns(py, |facts| &facts.dictionary_change))?;
         Ok(dict)
+    }
+
+    /// Probabilities and decision function, a column for each label.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        views: Views,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let views = owned(views);
+        let found = py.detach(|| self.0.predict_by(views, None, threads)).map_err(exception)?;
+        Ok((found.probability.into_pyarray(py), found.decision.into_pyarray(py)))
     }
 
     fn encode<'py>(&self, py: Python<'py>, views: Views, threads: usize) -> PyResult<Codes<'py>> {

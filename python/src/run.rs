@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 use super::error::{exception, panicked};
 use super::model::Model;
 use super::settings::Settings;
+use super::task::Task;
 use super::{Views, owned};
 
 /// How long a pressed Ctrl-C waits at most.
@@ -63,14 +64,17 @@ impl Observer for Teller {
 impl Run {
     /// Starts the fit. With `tell`, every iteration waits for the word of `watch`.
     #[new]
+    #[pyo3(signature = (views, center, settings, tell, task=None))]
     fn new(
         py: Python,
         views: Views,
         center: bool,
         settings: Settings,
         tell: bool,
+        task: Option<Task>,
     ) -> PyResult<Self> {
         let config = Config::try_from(settings)?;
+        let task = task.map(Task::checked).transpose()?;
         let views = owned(views);
         let data = py.detach(|| Data::new(views, center)).map_err(exception)?;
         let names = data.modalities().iter().map(|modality| modality.name().to_owned());
@@ -81,7 +85,12 @@ impl Run {
         let line = tell.then(|| (send_news.clone(), receive_answers));
         let mut teller = Teller { stop: Arc::clone(&stop), line };
         thread::spawn(move || {
-            let end = msbdl::fit(&data, &config, &mut teller);
+            let end = match task {
+                Some((labels, task)) => {
+                    msbdl::fit_task(&data, &labels, &task, &config, &mut teller)
+                }
+                None => msbdl::fit(&data, &config, &mut teller),
+            };
             // Nobody listens any more if the estimator is gone.
             drop(send_news.send(News::End(end)));
         });
@@ -161,6 +170,8 @@ impl Run {
         dict.set_item("stage", &facts.stage)?;
         dict.set_item("log_likelihood", facts.log_likelihood)?;
         dict.set_item("sigma", by_name(&facts.sigma)?)?;
+        dict.set_item("beta", by_name(&facts.beta)?)?;
+        dict.set_item("validation", facts.validation)?;
         dict.set_item("dictionary_change", by_name(&facts.dictionary_change)?)?;
         dict.set_item("atoms_cleaned", facts.atoms_cleaned)?;
         dict.set_item("columns_paired", facts.columns_paired)?;

@@ -19,15 +19,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from msbdl import MSBDL, MultiView, PerView
+from msbdl import MSBDL, MSBDLClassifier, MSBDLTagger, MultiView, PerView
 
 
-@pytest.mark.parametrize("estimator", [MSBDL()], ids=lambda x: type(x).__name__)
-def test_every_check_of_scikit_learn_passes(estimator: Any) -> None:
+@pytest.mark.parametrize("kind", [MSBDL, MSBDLClassifier, MSBDLTagger])
+def test_every_check_of_scikit_learn_passes(kind: Any) -> None:
     with warnings.catch_warnings():
         # Most of its data are pure noise, on which nothing converges.
         warnings.simplefilter("ignore")
-        results = check_estimator(estimator, on_skip=None, on_fail=None)
+        results = check_estimator(kind(), on_skip=None, on_fail=None)
     bad = [
         (x["check_name"], x["status"], x["exception"]) for x in results if x["status"] != "passed"
     ]

@@ -187,7 +187,7 @@ fn step(em: &mut Em, slab: &mut Slab, others: Option<&Stats>) -> Result<(Stats, 
     others.into_iter().for_each(|others| total.merge(others));
     let dictionary_change = em.m_step(&total, &vec![false; em.d.len()])?;
     let before = em.s.clone();
-    update_noise(em, &total, Average::Robust);
+    update_noise(em, &total, Average::Mean);
     // The noise may change by so much in a pass, of which this is a part.
     let part = own.count as f64 / total.count as f64;
     for (s, before) in em.s.iter_mut().zip(&before) {
@@ -296,7 +296,7 @@ mod tests {
                 let (before, blocks) = (em.s.clone(), if pass == 0 { k + 1 } else { 4 });
                 let mut one = Em::new(&whole, &prior, Posterior::Exact, Schedule::Full, 200, 0);
                 (one.d, one.s) = (em.d.clone(), em.s.clone());
-                update_noise(&mut one, &total, Average::Robust);
+                update_noise(&mut one, &total, Average::Mean);
                 let s = before.iter().zip(&one.s);
                 em.s = s.map(|(a, b)| a * (b / a).powf(1.0 / blocks as f64)).collect();
                 slab.update(&total, 12);

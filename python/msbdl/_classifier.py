@@ -1,0 +1,244 @@
+"""Tells classes and tags from several modalities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_scalar, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_consistent_length
+
+from msbdl._base import Base, Callback, each_checked, join
+from msbdl._core import Model
+
+
+class MSBDLClassifier(ClassifierMixin, Base):  # type: ignore[misc]
+    """Tells classes with dictionaries that are learnt for it.
+
+    The labels take part in learning, and the read-out that does best on samples set aside tells
+    the classes. Samples may lack modalities, and labels (NaN or None).
+
+    Parameters
+    ----------
+    n_atoms, preset, schedule, batch_size, posterior, sigma0, sigma_inf, alpha, max_iter, center, \
+random_state, n_jobs, verbose, callback
+        As those of MSBDL.
+    validation : float, default=0.2
+        Share of the labelled samples that is set aside to choose the read-out; may be 0.
+    beta0 : float or dict of str to float, default=None
+        Label noise (standard deviation) at the start.
+    alpha_beta : float, default=None
+        Factor on the label noise per annealing step.
+    nu : float, default=None
+        Ridge on the weights of the labels.
+    validate_every : int, default=None
+        Iterations between looks at the samples set aside.
+    balance : bool, default=False
+        Let every class count the same, however many samples it has.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    dictionaries_, noise_variances_, history_, ... : as those of MSBDL
+    """
+
+    def __init__(
+        self,
+        n_atoms: int | Mapping[str, int] | None = None,
+        *,
+        preset: str = "auto",
+        schedule: str | None = None,
+        batch_size: int | None = None,
+        posterior: str | None = None,
+        sigma0: float | Mapping[str, float] | None = None,
+        sigma_inf: float | None = None,
+        alpha: float | None = None,
+        max_iter: int | None = None,
+        center: bool = True,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        validation: float = 0.2,
+        beta0: float | Mapping[str, float] | None = None,
+        alpha_beta: float | None = None,
+        nu: float | None = None,
+        validate_every: int | None = None,
+        balance: bool = False,
+    ) -> None:
+        super().__init__(
+            n_atoms,
+            preset=preset,
+            schedule=schedule,
+            batch_size=batch_size,
+            posterior=posterior,
+            sigma0=sigma0,
+            sigma_inf=sigma_inf,
+            alpha=alpha,
+            max_iter=max_iter,
+            center=center,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callback=callback,
+        )
+        self.validation = validation
+        self.beta0 = beta0
+        self.alpha_beta = alpha_beta
+        self.nu = nu
+        self.validate_every = validate_every
+        self.balance = balance
+
+    def fit(self, X: Any, y: Any) -> MSBDLClassifier:
+        """Learns from samples and their classes.
+
+        Parameters
+        ----------
+        X : array, dict, list, frame, MuData or MultiView
+            As for MSBDL.
+        y : array-like of shape (n_samples,)
+            Classes; NaN or None is a sample without a label.
+        """
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        views = self._views(X, fitting=True)
+        labels = self._labels(y)
+        check_consistent_length(views, y)
+        self._fit(views, {"labels": labels, **self._task()})
+        return self
+
+    def _labels(self, y: Any) -> Any:
+        """The library's labels; sets the classes."""
+        return self._class_labels(y)
+
+    def _class_labels(self, y: Any) -> list[str | None]:
+        labels = column_or_1d(y, warn=True)
+        known = ~absent_labels(labels)
+        if not known.any():
+            raise ValueError("y: no sample has a label")
+        check_classification_targets(labels[known])
+        self.classes_ = np.unique(whole(labels[known]))
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class, {self.classes_[0]}: there is nothing to tell apart")
+        names = iter(whole(labels[known]))
+        return [str(next(names)) if there else None for there in known]
+
+    def _task(self) -> dict[str, Any]:
+        number = (float, int, np.number)
+        for name in ("alpha_beta", "nu"):
+            if getattr(self, name) is not None:
+                check_scalar(getattr(self, name), name, number)
+        if self.validate_every is not None:
+            check_scalar(self.validate_every, "validate_every", (int, np.integer), min_val=1)
+        check_scalar(self.validation, "validation", number)
+        return {
+            "validation": self.validation,
+            "beta0": each_checked("beta0", self.beta0, number),
+            "alpha_beta": self.alpha_beta,
+            "nu": self.nu,
+            "validate_every": self.validate_every,
+            "balance": bool(self.balance),
+        }
+
+    def _scores(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Probabilities and decision function, with columns in the order of the classes."""
+        model = self._model
+        views = self._views(X, fitting=False)
+        blocks = self._in_blocks(views, model.predict)
+        place = {name: column for column, name in enumerate(model.labels or [])}
+        order = [place[str(name)] for name in self.classes_]
+        probability, decision = (join([block[k] for block in blocks])[:, order] for k in range(2))
+        return probability, decision
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n_samples, n_classes)."""
+        return self._scores(X)[0]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Log-odds up to a constant for each sample; of two classes, those of the second."""
+        decision = self._scores(X)[1]
+        return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each sample."""
+        best = self._scores(X)[1].argmax(axis=1)
+        return cast(NDArray[Any], self.classes_[best])
+
+    def _adopt(self, model: Model) -> MSBDLClassifier:
+        super()._adopt(model)
+        self.classes_ = as_numbers(model.labels or [])
+        return self
+
+
+class MSBDLTagger(MSBDLClassifier):
+    """Tells which tags samples have: any number of them each.
+
+    Takes a table of noughts and ones as y, with a column for each tag and rows of NaN for samples
+    whose tags are not known. With classes as y it is an MSBDLClassifier. Parameters and
+    attributes are the same; ``classes_`` are the tags.
+    """
+
+    def _labels(self, y: Any) -> Any:
+        table = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+        if table.ndim < 2 or table.shape[1] < 2:
+            return self._class_labels(y)
+        table = check_array(
+            table, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="y"
+        )
+        self.classes_ = np.array(list(getattr(y, "columns", range(table.shape[1]))))
+        return [str(name) for name in self.classes_], table
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the tags, (n_samples, n_tags)."""
+        return self._scores(X)[0]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Log-odds of the tags, (n_samples, n_tags)."""
+        return self._scores(X)[1] if self._with_tags() else super().decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """One where a tag is more probable than not, (n_samples, n_tags)."""
+        if not self._with_tags():
+            return super().predict(X)
+        return (self._scores(X)[1] > 0).astype(int)
+
+    def _with_tags(self) -> bool:
+        return self._model.has_tags
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def absent_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Shows which labels are NaN or None."""
+    if y.dtype.kind == "O":
+        # NaN is the one value that differs from itself; pandas' NA does not answer.
+        return np.array([label is None or label is not label or is_nan(label) for label in y], bool)
+    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+
+
+def is_nan(label: Any) -> bool:
+    """Knows NaN and pandas' NA."""
+    return type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
+
+
+def whole(labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that NaN had made floats become whole again."""
+    if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
+        return labels.astype(np.int64)
+    return labels
+
+
+def as_numbers(names: list[str]) -> NDArray[Any]:
+    """Class names from a file; whole numbers if all are."""
+    try:
+        return np.array([int(name) for name in names])
+    except ValueError:
+        return np.array(names)

@@ -1,0 +1,124 @@
+"""Classes and tags from several modalities."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import draw
+from sklearn.model_selection import cross_val_score
+
+import msbdl
+from msbdl import MSBDLClassifier, MSBDLTagger, MultiView
+
+X = draw(300, {"image": 8, "text": 6}, 10)
+CLASSES = np.array(["high", "low", "middle"])
+Y = CLASSES[np.digitize(X["image"][:, 0], np.quantile(X["image"][:, 0], [1 / 3, 2 / 3]))]
+TAGS = np.column_stack([X["image"][:, k] > 3.0 for k in range(3)]).astype(int)
+
+
+@pytest.fixture(scope="module")
+def classifier() -> MSBDLClassifier:
+    return MSBDLClassifier(n_atoms=10).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def tagger() -> MSBDLTagger:
+    return MSBDLTagger(n_atoms=10).fit(X, TAGS)
+
+
+def test_classes_are_told(classifier: MSBDLClassifier) -> None:
+    assert list(classifier.classes_) == ["high", "low", "middle"]
+    assert classifier.score(X, Y) > 0.7
+    probability = classifier.predict_proba(X)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    assert (classifier.classes_[probability.argmax(axis=1)] == classifier.predict(X)).all()
+    assert classifier.decision_function(X).shape == (300, 3)
+    assert classifier.history_["beta"].shape == (classifier.n_iter_, 2)
+    alone = classifier.predict({"image": X["image"]})
+    assert (alone == Y).mean() > 0.7
+    assert classifier.encode(X).gamma.shape == (300, 10)
+
+
+def test_tags_are_told(tagger: MSBDLTagger) -> None:
+    found = tagger.predict(X)
+    assert found.shape == TAGS.shape
+    assert (found == TAGS).mean() > 0.8
+    assert ((tagger.predict_proba(X) > 0.5) == found).all()
+    assert ((tagger.decision_function(X) > 0) == found).all()
+
+
+def test_files_and_pickles(
+    classifier: MSBDLClassifier, tagger: MSBDLTagger, tmp_path: Path
+) -> None:
+    for model in (classifier, tagger):
+        model.save(tmp_path / "model.safetensors")
+        loaded = msbdl.load(tmp_path / "model.safetensors")
+        assert type(loaded) is type(model)
+        for other in (loaded, pickle.loads(pickle.dumps(model))):
+            np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+            np.testing.assert_array_equal(model.predict(X), other.predict(X))
+            np.testing.assert_array_equal(model.classes_, other.classes_)
+
+
+def test_samples_without_a_label_are_learnt_from() -> None:
+    half = np.arange(300) % 2 == 0
+    numbers = np.where(half, np.searchsorted(CLASSES, Y), np.nan)
+    model = MSBDLClassifier(n_atoms=10).fit(X, numbers)
+    assert list(model.classes_) == [0, 1, 2]
+    assert model.predict(X).dtype.kind == "i"
+    words = MSBDLClassifier(n_atoms=10).fit(X, np.where(half, Y.astype(object), None))
+    np.testing.assert_allclose(words.predict_proba(X), model.predict_proba(X))
+    tags = np.where(half[:, None], TAGS, np.nan)
+    assert (MSBDLTagger(n_atoms=10).fit(X, tags).predict(X) == TAGS).mean() > 0.75
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_cross_validation_on_several_modalities() -> None:
+    scores = cross_val_score(MSBDLClassifier(n_atoms=10), MultiView(X), Y, cv=3)
+    assert scores.mean() > 0.6
+
+
+def test_tags_of_a_frame_keep_their_names() -> None:
+    pd = pytest.importorskip("pandas")
+    model = MSBDLTagger(n_atoms=10).fit(X, pd.DataFrame(TAGS, columns=["sea", "sky", "car"]))
+    assert list(model.classes_) == ["sea", "sky", "car"]
+
+
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        (None, "y is None"),
+        (np.full(300, np.nan), "no sample has a label"),
+        (np.ones(300), "y has one class, 1"),
+        (Y[:20], "inconsistent numbers of samples"),
+        (X["image"][:, 0], "Unknown label type: continuous"),
+        (np.array(["a"] * 299 + ["b"]), "class 'b' has a single sample"),
+    ],
+)
+def test_bad_labels(y: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        MSBDLClassifier(n_atoms=10).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"validation": 1.5}, "validation must be at least 0 and below 1"),
+        ({"nu": -1.0}, "nu must be positive"),
+        ({"alpha_beta": 2.0}, "alpha_beta must be between 0 and 1"),
+        ({"validate_every": 0}, "validate_every == 0, must be >= 1"),
+        ({"beta0": {"sound": 1.0}}, "beta0: unknown modality 'sound'"),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        MSBDLClassifier(n_atoms=10, **settings).fit(X, Y)
+
+
+def test_tags_are_noughts_and_ones() -> None:
+    with pytest.raises(ValueError, match="row 4, column 1: the value is 2 instead of 0 or 1"):
+        MSBDLTagger(n_atoms=10).fit(X, np.where(np.arange(900).reshape(300, 3) == 13, 2, TAGS))

@@ -1,0 +1,39 @@
+"""Runs every Python block of the README and of the guide, page by page."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "python" / "README.md",
+    *sorted((ROOT / "docs/guide").glob("*")),
+]
+BUNDLED = ROOT / "crates/msbdl-cli/data"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_code_of_the_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("PIL")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S))
+    assert code
+    if "msbdl fit" in code and shutil.which("msbdl") is None:
+        pytest.skip("the command msbdl is not on the path")
+    for name in re.findall(r'np\.load\("(\w+\.npz)"\)', code):
+        found = [folder / name for folder in (BUNDLED, Path(os.environ.get("MSBDL_DATA", ".")))]
+        source = next((file for file in found if file.exists()), None)
+        if source is not None:
+            shutil.copy(source, tmp_path)
+        elif name != "codes.npz":
+            pytest.skip(f"{name} is not in the folder that MSBDL_DATA names")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, str(page), "exec"), {"__name__": "page"})
