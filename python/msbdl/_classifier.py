@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from msbdl._base import Base, Callback, each_checked, join
 from msbdl._core import Model
+from msbdl._multiview import MultiView, sample_ids
 
 
 class MSBDLClassifier(ClassifierMixin, Base):  # type: ignore[misc]
@@ -101,11 +102,13 @@ random_state, n_jobs, verbose, callback
         X : array, dict, list, frame, MuData or MultiView
             As for MSBDL.
         y : array-like of shape (n_samples,)
-            Classes; NaN or None is a sample without a label.
+            Classes; NaN or None is a sample without a label. When X and y have sample ids, they
+            are matched, and samples that y does not name have no label.
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         views = self._views(X, fitting=True)
+        y = by_id(y, views)
         labels = self._labels(y)
         check_consistent_length(views, y)
         self._fit(views, {"labels": labels, **self._task()})
@@ -214,6 +217,17 @@ class MSBDLTagger(MSBDLClassifier):
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def by_id(y: Any, views: MultiView) -> Any:
+    """Brings labels with sample ids into the order of the samples; others stay as they are."""
+    ids = sample_ids("y", y)
+    if ids is None or views.index is None:
+        return y
+    unknown = set(ids) - set(views.index)
+    if unknown:
+        raise ValueError(f"y: X has no sample {min(unknown, key=str)!r}")
+    return y.reindex(views.index)
 
 
 def absent_labels(y: NDArray[Any]) -> NDArray[np.bool_]:

@@ -159,7 +159,8 @@ def sample_ids(name: str, given: Any) -> NDArray[Any] | None:
         return None
     if not index.is_unique:
         twice = index[index.duplicated()][0]
-        raise ValueError(f"modality '{name}': the sample id {twice!r} occurs more than once")
+        place = name if name == "y" else f"modality '{name}'"
+        raise ValueError(f"{place}: the sample id {twice!r} occurs more than once")
     return np.asarray(index, dtype=object)
 
 

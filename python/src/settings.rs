@@ -43,19 +43,20 @@ impl TryFrom<Settings> for Config {
     type Error = PyErr;
 
     fn try_from(given: Settings) -> PyResult<Self> {
-        Ok(Config {
-            n_atoms: given.n_atoms.into(),
-            preset: choose("preset", &PRESETS, &given.preset)?,
-            schedule: given.schedule.map(|x| choose("schedule", &SCHEDULES, &x)).transpose()?,
-            batch_size: given.batch_size,
-            posterior: given.posterior.map(|x| choose("posterior", &POSTERIORS, &x)).transpose()?,
-            sigma0: given.sigma0.map(Into::into),
-            sigma_inf: given.sigma_inf,
-            alpha: given.alpha,
-            max_iter: given.max_iter,
-            seed: given.seed,
-            threads: given.threads,
-        })
+        let mut config = Config::new(0);
+        config.n_atoms = given.n_atoms.into();
+        config.preset = choose("preset", &PRESETS, &given.preset)?;
+        config.schedule = given.schedule.map(|x| choose("schedule", &SCHEDULES, &x)).transpose()?;
+        config.batch_size = given.batch_size;
+        config.posterior =
+            given.posterior.map(|x| choose("posterior", &POSTERIORS, &x)).transpose()?;
+        config.sigma0 = given.sigma0.map(Into::into);
+        config.sigma_inf = given.sigma_inf;
+        config.alpha = given.alpha;
+        config.max_iter = given.max_iter;
+        config.seed = given.seed;
+        config.threads = given.threads;
+        Ok(config)
     }
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import draw
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
 import msbdl
@@ -80,6 +81,24 @@ def test_samples_without_a_label_are_learnt_from() -> None:
 def test_cross_validation_on_several_modalities() -> None:
     scores = cross_val_score(MSBDLClassifier(n_atoms=10), MultiView(X), Y, cv=3)
     assert scores.mean() > 0.6
+
+
+def test_labels_are_matched_by_id() -> None:
+    pd = pytest.importorskip("pandas")
+    ids = [f"s{i}" for i in range(300)]
+    frames = {name: pd.DataFrame(values, index=ids) for name, values in X.items()}
+    y = pd.Series(Y, index=ids)
+    turned = MSBDLClassifier(n_atoms=10, max_iter=50)
+    plain = MSBDLClassifier(n_atoms=10, max_iter=50)
+    with pytest.warns(ConvergenceWarning):
+        turned.fit(frames, y.iloc[::-1].iloc[:200])
+    with pytest.warns(ConvergenceWarning):
+        plain.fit(X, np.where(np.arange(300) >= 100, Y.astype(object), None))
+    np.testing.assert_array_equal(turned.predict_proba(X), plain.predict_proba(X))
+    with pytest.raises(ValueError, match="y: X has no sample 'other'"):
+        turned.fit(frames, y.rename({"s3": "other"}))
+    with pytest.raises(ValueError, match="y: the sample id 's4' occurs more than once"):
+        turned.fit(frames, y.rename({"s3": "s4"}))
 
 
 def test_tags_of_a_frame_keep_their_names() -> None:
