@@ -19,11 +19,11 @@ use super::{Views, owned};
 #[derive(Clone)]
 pub struct Model(Arc<msbdl::Model>);
 
+type Matrix<'py> = Bound<'py, PyArray2<f64>>;
 /// Posterior means, variances and what they stand for, of one modality.
-type Part<'py> =
-    (String, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
+type Part<'py> = (String, Matrix<'py>, Matrix<'py>, Matrix<'py>);
 /// gamma, log-evidence, and the parts.
-type Codes<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Vec<Part<'py>>);
+type Codes<'py> = (Matrix<'py>, Bound<'py, PyArray1<f64>>, Vec<Part<'py>>);
 
 impl Model {
     pub fn new(model: msbdl::Model) -> Self {
@@ -71,7 +71,7 @@ impl Model {
     }
 
     #[getter]
-    fn dictionaries<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray2<f64>>> {
+    fn dictionaries<'py>(&self, py: Python<'py>) -> Vec<Matrix<'py>> {
         self.0.modalities.iter().map(|modality| modality.dictionary.to_pyarray(py)).collect()
     }
 
@@ -170,7 +170,7 @@ impl Model {
         py: Python<'py>,
         views: Views,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<(Matrix<'py>, Matrix<'py>)> {
         let views = owned(views);
         let found = py.detach(|| self.0.predict_by(views, None, threads)).map_err(exception)?;
         Ok((found.probability.into_pyarray(py), found.decision.into_pyarray(py)))
@@ -198,11 +198,7 @@ impl Model {
         self.0.history.iter().map(fact).collect::<Vec<T>>().into_pyarray(py)
     }
 
-    fn columns<'py>(
-        &self,
-        py: Python<'py>,
-        facts: impl Fn(&Facts) -> &Vec<f64>,
-    ) -> Bound<'py, PyArray2<f64>> {
+    fn columns<'py>(&self, py: Python<'py>, facts: impl Fn(&Facts) -> &Vec<f64>) -> Matrix<'py> {
         let shape = (self.0.history.len(), self.0.modalities.len());
         let table = Array2::from_shape_fn(shape, |(t, j)| facts(&self.0.history[t])[j]);
         table.into_pyarray(py)

@@ -38,7 +38,7 @@ struct Link {
 
 enum News {
     Iteration(Facts),
-    End(msbdl::Result<msbdl::Model>),
+    End(msbdl::Result<Model>),
 }
 
 /// The other end; tells of iterations only when somebody listens.
@@ -85,14 +85,14 @@ impl Run {
         let line = tell.then(|| (send_news.clone(), receive_answers));
         let mut teller = Teller { stop: Arc::clone(&stop), line };
         thread::spawn(move || {
-            let end = match task {
+            let model = match task {
                 Some((labels, task)) => {
                     msbdl::fit_task(&data, &labels, &task, &config, &mut teller)
                 }
                 None => msbdl::fit(&data, &config, &mut teller),
             };
             // Nobody listens any more if the estimator is gone.
-            drop(send_news.send(News::End(end)));
+            drop(send_news.send(News::End(model.map(Model::new))));
         });
         Ok(Run { names, stop, link: Mutex::new(Link { news, answers, ended: false, model: None }) })
     }
@@ -150,7 +150,7 @@ impl Run {
                 }
                 Some(Ok(News::End(end))) => {
                     self.link().ended = true;
-                    self.link().model = Some(Model::new(end.map_err(exception)?));
+                    self.link().model = Some(end.map_err(exception)?);
                     return Ok(());
                 }
             }

@@ -16,7 +16,7 @@ from conftest import draw
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from msbdl import MSBDL
+from msbdl import MSBDL, MultiView
 from msbdl._threads import n_threads
 
 
@@ -52,11 +52,12 @@ def test_an_exception_in_the_callback_comes_out_and_the_model_stays(views: dict[
 
 
 def test_ctrl_c_leaves_the_model_so_far() -> None:
+    X = MultiView(draw(4000, {"a": 60, "b": 50}, 200))
     model = MSBDL(n_atoms=200)
-    press = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    press = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     press.start()
     with pytest.raises(KeyboardInterrupt):
-        model.fit(draw(4000, {"a": 60, "b": 50}, 200))
+        model.fit(X)
     assert pickle.loads(pickle.dumps(model)).stop_reason_ == "interrupted"
     # The whole fit has 570 iterations and takes a minute.
     assert 1 <= model.n_iter_ == len(model.history_["e_steps"]) < 400
@@ -74,7 +75,7 @@ def test_other_threads_run_during_a_fit(views: dict[str, Any]) -> None:
 
     thread = threading.Thread(target=tick)
     thread.start()
-    model = MSBDL(n_atoms=60).fit(draw(600, {"a": 30, "b": 20}, 60))
+    model = MSBDL(n_atoms=30).fit(draw(300, {"a": 20, "b": 15}, 30))
     done.set()
     thread.join()
     assert model.n_iter_ > 0
