@@ -6,8 +6,8 @@ envs=../target/python
 # Otherwise scikit-learn skips one of its checks.
 export SCIPY_ARRAY_API=1 MPLBACKEND=agg PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# The pages of the guide run the command.
-cargo build --quiet --release --locked -p msbdl-cli
+# The pages of the guide run the command, which the tests of the workspace have built.
+[ -x ../target/release/msbdl ] || cargo build --quiet --release --locked -p msbdl-cli
 export PATH="$PWD/../target/release:$PATH"
 
 python3 -m venv --clear $envs/new
