@@ -10,6 +10,6 @@ cargo test --release --workspace
 # The kernels are the unsafe part: every load and store of theirs is checked where that is possible.
 if command -v valgrind >/dev/null; then
   CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="valgrind --quiet --error-exitcode=9" \
-    cargo test --release -p msbdl --lib twins
+    cargo test --release --workspace --lib twins
 fi
 python/test.sh
