@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from msbdl._multiview import MultiView, listed
 from msbdl._progress import progress
 from msbdl._threads import n_threads
 
+Groups = Sequence[Mapping[str, Sequence[Any]]]
 Callback = Callable[[dict[str, Any]], object]
 Self = TypeVar("Self", bound="Base")
 Answer = TypeVar("Answer")
@@ -52,6 +54,10 @@ class Base(BaseEstimator):  # type: ignore[misc]
         n_atoms: int | Mapping[str, int] | None = None,
         *,
         preset: str = "auto",
+        prior: str = "one-to-one",
+        groups: Groups | None = None,
+        root: str | None = None,
+        max_leaves: int | None = None,
         schedule: str | None = None,
         batch_size: int | None = None,
         posterior: str | None = None,
@@ -67,6 +73,10 @@ class Base(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.n_atoms = n_atoms
         self.preset = preset
+        self.prior = prior
+        self.groups = groups
+        self.root = root
+        self.max_leaves = max_leaves
         self.schedule = schedule
         self.batch_size = batch_size
         self.posterior = posterior
@@ -109,19 +119,24 @@ class Base(BaseEstimator):  # type: ignore[misc]
 
     def _settings(self, views: MultiView) -> dict[str, Any]:
         """The library's settings, with types checked; values it checks itself."""
-        for name in ("batch_size", "max_iter"):
+        for name in ("batch_size", "max_iter", "max_leaves"):
             if getattr(self, name) is not None:
                 check_scalar(getattr(self, name), name, (int, np.integer), min_val=1)
         for name in ("sigma_inf", "alpha"):
             if getattr(self, name) is not None:
                 check_scalar(getattr(self, name), name, (float, int, np.number))
-        for name in ("preset", "schedule", "posterior"):
+        for name in ("preset", "prior", "schedule", "posterior", "root"):
             given = getattr(self, name)
-            if not isinstance(given, str) and not (given is None and name != "preset"):
+            needed = name in ("preset", "prior")
+            if not isinstance(given, str) and (needed or given is not None):
                 raise TypeError(f"{name} must be text, not {given!r}")
         return {
             "n_atoms": self._n_atoms(views),
             "preset": self.preset,
+            "prior": self.prior,
+            "groups": None if self.groups is None else json.dumps(self.groups),
+            "root": self.root,
+            "max_leaves": self.max_leaves,
             "schedule": self.schedule,
             "batch_size": self.batch_size,
             "posterior": self.posterior,
@@ -209,6 +224,16 @@ class Base(BaseEstimator):  # type: ignore[misc]
         return dict(zip(self._model.names, self._model.dictionaries, strict=True))
 
     @property
+    def groups_(self) -> list[dict[str, list[Any]]]:
+        """Branches: for each, the atoms of every modality that belong together.
+
+        An atom is its number, or (in trees of more than two levels) a dict of ``atom`` and
+        ``under``, the modality and number of the atom that it hangs under.
+        """
+        groups: list[dict[str, list[Any]]] = json.loads(self._model.groups)
+        return groups
+
+    @property
     def means_(self) -> dict[str, NDArray[np.float64]]:
         """Learnt means by modality, (n_features,)."""
         return dict(zip(self._model.names, self._model.means, strict=True))
@@ -220,7 +245,7 @@ class Base(BaseEstimator):  # type: ignore[misc]
 
     @property
     def usage_(self) -> NDArray[np.float64]:
-        """Share of the training samples that use each atom, (n_atoms,)."""
+        """Share of the training samples that use each atom (with trees: branch), (n_atoms,)."""
         return self._model.usage
 
     @property
@@ -296,8 +321,9 @@ class Base(BaseEstimator):  # type: ignore[misc]
 
     def _stacked(self, codes: Codes) -> NDArray[np.float64]:
         """Codes of all modalities side by side; nought for those that were not given."""
-        nothing = np.zeros_like(codes.gamma)
-        return np.hstack([codes.mean.get(name, nothing) for name in self._model.names])
+        shapes = {name: (len(codes.gamma), d.shape[1]) for name, d in self.dictionaries_.items()}
+        given = codes.mean
+        return np.hstack([given.get(name, np.zeros(shape)) for name, shape in shapes.items()])
 
     # -- files -----------------------------------------------------------------------------
 

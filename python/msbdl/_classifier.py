@@ -12,7 +12,7 @@ from sklearn.utils import check_scalar, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from msbdl._base import Base, Callback, each_checked, join
+from msbdl._base import Base, Callback, Groups, each_checked, join
 from msbdl._core import Model
 from msbdl._multiview import MultiView, sample_ids
 
@@ -25,8 +25,8 @@ class MSBDLClassifier(ClassifierMixin, Base):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_atoms, preset, schedule, batch_size, posterior, sigma0, sigma_inf, alpha, max_iter, center, \
-random_state, n_jobs, verbose, callback
+    n_atoms, preset, prior, groups, root, max_leaves, schedule, batch_size, posterior, sigma0, \
+sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         As those of MSBDL.
     validation : float, default=0.2
         Share of the labelled samples that is set aside to choose the read-out; may be 0.
@@ -52,6 +52,10 @@ random_state, n_jobs, verbose, callback
         n_atoms: int | Mapping[str, int] | None = None,
         *,
         preset: str = "auto",
+        prior: str = "one-to-one",
+        groups: Groups | None = None,
+        root: str | None = None,
+        max_leaves: int | None = None,
         schedule: str | None = None,
         batch_size: int | None = None,
         posterior: str | None = None,
@@ -74,6 +78,10 @@ random_state, n_jobs, verbose, callback
         super().__init__(
             n_atoms,
             preset=preset,
+            prior=prior,
+            groups=groups,
+            root=root,
+            max_leaves=max_leaves,
             schedule=schedule,
             batch_size=batch_size,
             posterior=posterior,

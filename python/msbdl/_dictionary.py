@@ -28,6 +28,14 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
         but at most one atom for ten samples.
     preset : {"auto", "paper", "msbdl-1", "msbdl-2", "msbdl-3", "msbdl-4"}, default="auto"
         Procedure to follow; all but "paper" find the noise by themselves.
+    prior : {"one-to-one", "atom-to-subspace", "hierarchical", "tree"}, default="one-to-one"
+        Which atoms are in use together; all but the first allow dictionaries of different sizes.
+    groups : list of dict of str to list of int, default=None
+        Branches of a tree prior: for each, the atoms of every modality; learnt if not given.
+    root : str, default=None
+        The modality of the roots (tree priors).
+    max_leaves : int, default=None
+        The most atoms of another modality under a root, where branches are learnt.
     schedule : {"full", "incremental", "batch"}, default=None
         Samples that an update uses, if not those of the preset.
     batch_size : int, default=None
@@ -57,6 +65,8 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
     Attributes
     ----------
     modalities_ : list of str
+    groups_ : list of dict of str to list of int
+        Which atoms belong together.
     dictionaries_ : dict of str to ndarray of shape (n_features, n_atoms)
     means_ : dict of str to ndarray of shape (n_features,)
     noise_variances_ : dict of str to float

@@ -20,5 +20,7 @@ def load(path: str | PathLike[str]) -> MSBDL | MSBDLClassifier | MSBDLTagger:
         for name, dictionary in zip(model.names, model.dictionaries, strict=True)
     }
     kind = MSBDL if model.labels is None else MSBDLTagger if model.has_tags else MSBDLClassifier
-    estimator = kind(n_atoms=n_atoms, preset=model.preset, random_state=model.seed)
+    estimator = kind(
+        n_atoms=n_atoms, preset=model.preset, prior=model.prior, random_state=model.seed
+    )
     return estimator._adopt(model)

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
 use super::error::exception;
-use super::settings::preset_name;
+use super::settings::{preset_name, prior_name};
 use super::{Views, owned};
 
 /// A model that has been learnt; it never changes.
@@ -93,6 +93,24 @@ impl Model {
     #[getter]
     fn preset(&self) -> &'static str {
         preset_name(self.0.preset)
+    }
+
+    #[getter]
+    fn prior(&self) -> &'static str {
+        prior_name(self.0.prior)
+    }
+
+    /// The branches as JSON.
+    #[getter]
+    fn groups(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0.groups())
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Per branch: whether its atoms can be told apart.
+    #[getter]
+    fn identified(&self) -> Vec<bool> {
+        self.0.identified.clone()
     }
 
     #[getter]

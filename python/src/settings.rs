@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use msbdl::{Config, PerModality, Posterior, Preset, Schedule};
+use msbdl::{Config, PerModality, Posterior, Preset, PriorKind, Schedule};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -28,6 +28,11 @@ impl<T> From<Each<T>> for PerModality<T> {
 pub struct Settings {
     n_atoms: Each<usize>,
     preset: String,
+    prior: String,
+    /// As JSON.
+    groups: Option<String>,
+    root: Option<String>,
+    max_leaves: Option<usize>,
     schedule: Option<String>,
     batch_size: Option<usize>,
     posterior: Option<String>,
@@ -46,6 +51,13 @@ impl TryFrom<Settings> for Config {
         let mut config = Config::new(0);
         config.n_atoms = given.n_atoms.into();
         config.preset = choose("preset", &PRESETS, &given.preset)?;
+        config.prior = choose("prior", &PRIORS, &given.prior)?;
+        let groups = given.groups.map(|groups| serde_json::from_str(&groups));
+        config.groups = groups.transpose().map_err(|error| {
+            PyValueError::new_err(format!("groups must be a list of branches: {error}"))
+        })?;
+        config.root = given.root;
+        config.max_leaves = given.max_leaves;
         config.schedule = given.schedule.map(|x| choose("schedule", &SCHEDULES, &x)).transpose()?;
         config.batch_size = given.batch_size;
         config.posterior =
@@ -68,6 +80,12 @@ const PRESETS: [(&str, Preset); 6] = [
     ("msbdl-3", Preset::Msbdl3),
     ("msbdl-4", Preset::Msbdl4),
 ];
+const PRIORS: [(&str, PriorKind); 4] = [
+    ("one-to-one", PriorKind::OneToOne),
+    ("atom-to-subspace", PriorKind::AtomToSubspace),
+    ("hierarchical", PriorKind::Hierarchical),
+    ("tree", PriorKind::Tree),
+];
 const SCHEDULES: [(&str, Schedule); 3] =
     [("full", Schedule::Full), ("incremental", Schedule::Incremental), ("batch", Schedule::Batch)];
 const POSTERIORS: [(&str, Posterior); 2] =
@@ -79,6 +97,11 @@ fn choose<T: Copy>(option: &str, choices: &[(&str, T)], given: &str) -> PyResult
         let known: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         PyValueError::new_err(format!("{option} must be one of {known:?}, not '{given}'"))
     })
+}
+
+/// The name that Python knows a prior by.
+pub fn prior_name(prior: PriorKind) -> &'static str {
+    PRIORS.iter().find(|(_, known)| *known == prior).map_or("", |(name, _)| name)
 }
 
 /// The name that Python knows a preset by.

@@ -24,6 +24,7 @@ def model(views: dict[str, Any]) -> MSBDL:
 
 def test_attributes_have_their_documented_shapes(model: MSBDL, views: dict[str, Any]) -> None:
     assert model.modalities_ == ["image", "text"]
+    assert model.groups_ == [{"image": [k], "text": [k]} for k in range(10)]
     assert model.n_features_in_ == 14
     for name, values in views.items():
         assert model.dictionaries_[name].shape == (values.shape[1], 10)
@@ -109,6 +110,25 @@ def test_the_default_number_of_atoms() -> None:
     many = draw(200, {"a": 5, "b": 4}, 6)
     with pytest.warns(ConvergenceWarning):
         assert MSBDL(max_iter=1).fit(many).dictionaries_["a"].shape == (5, 8)
+
+
+def test_dictionaries_of_different_sizes() -> None:
+    rng = np.random.default_rng(0)
+    support = rng.random((300, 6)) < 0.25
+    twice = np.repeat(support, 2, axis=1)
+    X = {
+        "root": (support * rng.normal(size=(300, 6))) @ rng.normal(size=(6, 8)),
+        "leaf": (twice * rng.normal(size=(300, 12))) @ rng.normal(size=(12, 14)),
+    }
+    X = {name: values + 0.05 * rng.normal(size=values.shape) for name, values in X.items()}
+    groups = [{"root": [k], "leaf": [2 * k, 2 * k + 1]} for k in range(6)]
+    model = MSBDL({"root": 6, "leaf": 12}, prior="atom-to-subspace", groups=groups, root="root")
+    model.fit(X)
+    assert model.groups_ == groups
+    assert model.dictionaries_["leaf"].shape == (14, 12)
+    assert model.transform({"root": X["root"]}).shape == model.transform(X).shape == (300, 18)
+    learnt = MSBDL({"root": 6}, prior="atom-to-subspace", root="root", max_leaves=2).fit(X)
+    assert sum(len(group["leaf"]) for group in learnt.groups_) == 12
 
 
 def test_seeds(views: dict[str, Any]) -> None:
