@@ -51,6 +51,15 @@ def test_an_exception_in_the_callback_comes_out_and_the_model_stays(views: dict[
     assert model.transform(views).shape == (150, 20)
 
 
+@pytest.fixture
+def _listening() -> Any:
+    """Shells start background jobs with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+
+
+@pytest.mark.usefixtures("_listening")
 def test_ctrl_c_leaves_the_model_so_far() -> None:
     X = MultiView(draw(4000, {"a": 60, "b": 50}, 200))
     model = MSBDL(n_atoms=200)
