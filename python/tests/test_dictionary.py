@@ -127,6 +127,8 @@ def test_dictionaries_of_different_sizes() -> None:
     assert model.groups_ == groups
     assert model.dictionaries_["leaf"].shape == (14, 12)
     assert model.transform({"root": X["root"]}).shape == model.transform(X).shape == (300, 18)
+    before = model.score(X)
+    assert model.partial_fit(X).score(X) > before - 0.5
     learnt = MSBDL({"root": 6}, prior="atom-to-subspace", root="root", max_leaves=2).fit(X)
     assert sum(len(group["leaf"]) for group in learnt.groups_) == 12
 

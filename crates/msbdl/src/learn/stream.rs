@@ -193,7 +193,7 @@ fn step(em: &mut Em, slab: &mut Slab, others: Option<&Stats>) -> Result<(Stats, 
     for (s, before) in em.s.iter_mut().zip(&before) {
         *s = before * (*s / before).powf(part);
     }
-    slab.update(&total, em.prior.n_gamma());
+    slab.update(&total, em.prior.n_branches());
     let scales = em.data.modalities().iter().map(|modality| modality.scale());
     let facts = Facts {
         iteration: 0,
@@ -218,8 +218,8 @@ fn remembered(model: &Model, j: usize, part: &ModalityModel) -> ModalityStats {
     let mut stats = ModalityStats::new(n, m);
     stats.count = model.summary.modalities[j].n_samples;
     let count = stats.count as f64;
-    let squares = model.summary.usage.iter().map(|usage| count * usage * model.slab.power);
-    stats.energy = squares.collect();
+    let usage = model.branches.branch_of(j).iter().map(|&branch| model.summary.usage[branch]);
+    stats.energy = usage.map(|usage| count * usage * model.slab.power).collect();
     stats.c = Array2::from_diag(&stats.energy);
     stats.b = part.dictionary.dot(&stats.c);
     // So many that the noise of the model is what they say.
