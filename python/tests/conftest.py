@@ -1,4 +1,4 @@
-"""Small data that several tests share."""
+"""Makes small data that several tests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes and tags from several modalities."""
+"""Checks classes and tags from several modalities."""
 
 from __future__ import annotations
 

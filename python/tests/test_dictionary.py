@@ -1,4 +1,4 @@
-"""Fits, codes, files: what the transformer promises."""
+"""Checks fits, codes and files: what the transformer promises."""
 
 from __future__ import annotations
 

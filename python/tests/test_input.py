@@ -1,4 +1,4 @@
-"""Everything that X may be, and what happens to sample ids."""
+"""Checks everything that X may be, and what happens to sample ids."""
 
 from __future__ import annotations
 

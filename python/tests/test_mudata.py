@@ -1,4 +1,4 @@
-"""MuData and AnnData in, codes and atoms out."""
+"""Checks MuData and AnnData in, codes and atoms out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning from batches as they come."""
+"""Checks learning from batches as they come."""
 
 from __future__ import annotations
 

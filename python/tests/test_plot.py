@@ -1,4 +1,4 @@
-"""Every plot is drawn, and what it draws is looked at."""
+"""Draws every plot and looks at what it draws."""
 
 from __future__ import annotations
 

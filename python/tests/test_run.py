@@ -1,4 +1,4 @@
-"""Long fits: callbacks, progress, Ctrl-C, threads."""
+"""Checks long fits: callbacks, progress, Ctrl-C, threads."""
 
 from __future__ import annotations
 

@@ -73,6 +73,7 @@ pub(crate) fn cholesky(a: &mut Array2<f64>) {
     let stack = MemStack::new(&mut memory);
     let options = (Default::default(), Default::default());
     let done = cholesky_in_place(view_mut(a), options.0, Par::Seq, stack, options.1);
+    // Only numbers that are not finite could fail; the M-step refuses what comes of them.
     debug_assert!(done.is_ok(), "s I + D V D^T is positive definite");
 }
 

@@ -75,11 +75,14 @@ impl Kernel {
     }
 
     /// Floating-point operations per second of one core that does nothing but multiply and add
-    /// with this instruction set: what the speed of a kernel is to be measured against.
-    pub fn peak(self) -> f64 {
-        assert!(Self::available().contains(&self), "this processor lacks {self:?}");
+    /// with this instruction set: what the speed of a kernel is to be measured against. None if
+    /// the processor lacks it.
+    pub fn peak(self) -> Option<f64> {
+        if !Self::available().contains(&self) {
+            return None;
+        }
         // SAFETY: the processor has the instruction set.
-        unsafe {
+        let peak = unsafe {
             match self {
                 Kernel::Portable => lanes::peak::<lanes::Portable<4>>(),
                 #[cfg(target_arch = "x86_64")]
@@ -87,7 +90,8 @@ impl Kernel {
                 #[cfg(target_arch = "x86_64")]
                 Kernel::Avx512 => peak_avx512(),
             }
-        }
+        };
+        Some(peak)
     }
 }
 
