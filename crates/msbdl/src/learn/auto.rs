@@ -5,8 +5,8 @@
 //! that are not wanted show by being short (prune.rs) and leaves that switch on and off are told
 //! apart (leaves.rs). Two rounds decide on the number of leaves.
 //!
-//! anneal: the paper's EM under a common, falling noise finds most atoms; columns that were
-//!         paired wrongly are moved.
+//! anneal: EM under a common, falling noise finds most atoms; columns that were paired wrongly
+//!         are moved. Here and in tempering gamma takes the faster step (`GammaStep::Sharpen`).
 //! select: coefficients are switched on or off by their posterior odds; with the supports
 //!         known, the noise of each modality can be measured.
 //! temper: EM again from many times *that* noise, so that all modalities become sharp together,
@@ -28,15 +28,15 @@ use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
 use crate::input::shape::{End, Shape};
 
 /// Passes over the samples, and the factor on the variances per pass.
-const ANNEAL: (usize, f64) = (150, 0.967);
+const ANNEAL: (usize, f64) = (120, 0.959);
 /// Passes of one selection: noise that may shrink by .8 a pass falls to a hundredth.
 const SELECT: usize = 20;
 /// Multiples of the noise that tempering starts from, in turn.
-const TEMPER: [f64; 3] = [50.0, 20.0, 20.0];
+const TEMPER: [f64; 3] = [50.0, 50.0, 20.0];
 /// The same where there is a single modality, with no other to tell its atoms apart.
 const TEMPER_ALONE: [f64; 3] = [50.0, 50.0, 50.0];
 /// Factor on that multiple per pass.
-const COOLING: f64 = 0.97;
+const COOLING: f64 = 0.94;
 const POLISH: usize = 10;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
 const SWITCH: usize = 20;
@@ -51,9 +51,10 @@ const FIRST_NOISE: f64 = 0.1;
 const REPAIR_EVERY: (usize, usize) = (15, 10);
 /// Tempering repairs only during this part of it: a new atom needs time to settle.
 const REPAIR_UNTIL: f64 = 0.8;
-/// The least gamma, relative to the least noise: adds at most a few per cent to the noise and
-/// lets an atom come back.
-const FLOOR: f64 = 0.02;
+/// The least gamma, relative to the least noise: what an atom comes back from.
+const FLOOR: f64 = 0.03;
+/// The same where gamma counts in full: adds less than a per cent to the noise.
+const POLISH_FLOOR: f64 = 0.002;
 /// Change of log s in the last round below which the noise has settled.
 const SETTLED: f64 = 0.15;
 
@@ -150,8 +151,8 @@ fn log_odds(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
-fn floor(run: &Run) -> f64 {
-    FLOOR * run.em.s.iter().copied().fold(f64::INFINITY, f64::min)
+fn least_noise(run: &Run) -> f64 {
+    run.em.s.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 fn anneal(run: &mut Run) -> Outcome<()> {
@@ -160,7 +161,7 @@ fn anneal(run: &mut Run) -> Outcome<()> {
     for t in 0..ANNEAL.0 * blocks {
         run.progress = progress(run);
         let pair = due(t, blocks, REPAIR_EVERY.0);
-        let gamma = GammaStep::Em { floor: floor(run) };
+        let gamma = GammaStep::Sharpen { floor: FLOOR * least_noise(run) };
         let stats = run.iterate("anneal", gamma, Repair { pair, clean: false })?;
         for ((s, d), stats) in run.em.s.iter_mut().zip(&run.em.d).zip(&stats.modalities) {
             let used = 1.0 - stats.free / (stats.count * d.nrows()).max(1) as f64;
@@ -253,7 +254,7 @@ fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
         let last = t + 1 == passes_here * blocks;
         let pair = due(t, blocks, REPAIR_EVERY.0) || last;
         let clean = pair && pass < REPAIR_UNTIL * passes_here as f64;
-        let gamma = GammaStep::Em { floor: floor(run) };
+        let gamma = GammaStep::Sharpen { floor: FLOOR * least_noise(run) };
         run.iterate("temper", gamma, Repair { pair, clean })?;
     }
     run.em.s = noise;
@@ -274,7 +275,7 @@ fn switch_leaves(run: &mut Run, slab: &Slab, tree: &Growth) -> Outcome<()> {
 fn polish(run: &mut Run) -> Outcome<()> {
     for _ in 0..POLISH * run.em.n_blocks() {
         run.progress = progress(run);
-        let gamma = GammaStep::Em { floor: 0.1 * floor(run) };
+        let gamma = GammaStep::Em { floor: POLISH_FLOOR * least_noise(run) };
         let stats = run.iterate("polish", gamma, Repair::default())?;
         update_noise(&mut run.em, &stats, Average::Mean);
     }

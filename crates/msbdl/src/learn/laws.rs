@@ -124,6 +124,40 @@ fn gain_is_a_ratio_of_evidences() {
     }
 }
 
+/// The faster step in the letters of its source: gamma sqrt(sum t^2 / sum b), from S written out,
+/// with what is near the floor left out of S.
+#[test]
+fn sharpening_follows_its_formula() {
+    for seed in 0..20 {
+        let data = data(seed, 6, &[3, 4], seed % 2 == 0, false);
+        let (m, floor) = (5, 0.02);
+        let mut em = em(&data, &OneToOne { n_atoms: m }, Schedule::Full, 6);
+        let mut random = rng(seed);
+        em.gamma.fill_with(|| random.random_range(0.0..0.2));
+        let before = em.gamma.clone();
+        em.e_step(Ask { gamma: GammaStep::Sharpen { floor }, ..LEARN });
+        for i in 0..6 {
+            let v = Array1::from_iter((0..m).map(|k| before[i * m + k]));
+            let used = v.mapv(|v| if v > 2.0 * floor { v } else { 0.0 });
+            let (mut tt, mut b) = (Array1::<f64>::zeros(m), Array1::<f64>::zeros(m));
+            for (j, modality) in data.modalities().iter().enumerate() {
+                if modality.present()[i] {
+                    let d = &em.d[j];
+                    let s = Array2::eye(d.nrows()) * em.s[j]
+                        + d.dot(&Array2::from_diag(&used)).dot(&d.t());
+                    let weighted = d.t().dot(&inverse(&s).0);
+                    tt = tt + weighted.dot(&modality.y().row(i)).mapv(|t: f64| t * t);
+                    b = b + weighted.dot(d).diag();
+                }
+            }
+            for k in 0..m {
+                let expected = (v[k] * (tt[k] / b[k]).sqrt()).max(floor);
+                assert_close(em.gamma[i * m + k], expected, 1e-9, "gamma");
+            }
+        }
+    }
+}
+
 /// Switching changes at most one coefficient each way, and towards the posterior odds.
 #[test]
 fn toggling_switches_what_the_odds_ask_for() {
@@ -155,6 +189,22 @@ proptest! {
         for _ in 0..15 {
             let stats = em.e_step(LEARN);
             em.m_step(&stats, &[false, false]).unwrap();
+            let after = log_likelihood(&em);
+            prop_assert!(after >= before - 1e-7 * before.abs(), "{before} -> {after}");
+            before = after;
+        }
+    }
+
+    /// Nor does the faster step of gamma, the dictionaries left as they are.
+    #[test]
+    fn sharpening_never_lowers_the_likelihood(
+        seed in 0u64..1000, n in 1usize..6, m in 1usize..6, missing: bool,
+    ) {
+        let data = data(seed, 20, &[n, 3], missing, false);
+        let mut em = em(&data, &OneToOne { n_atoms: m }, Schedule::Full, 20);
+        let mut before = log_likelihood(&em);
+        for _ in 0..15 {
+            em.e_step(Ask { gamma: GammaStep::Sharpen { floor: 0.0 }, ..LEARN });
             let after = log_likelihood(&em);
             prop_assert!(after >= before - 1e-7 * before.abs(), "{before} -> {after}");
             before = after;

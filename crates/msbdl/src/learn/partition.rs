@@ -79,27 +79,27 @@ impl Step<'_> {
             }
         }
         let n = modality.n_features();
-        let mut y = Buffer::zeros(present.len() * n);
+        let mut y = Buffer::stale(present.len() * n);
         for (mut row, &sample) in y.rows_mut(n).rows_mut().into_iter().zip(&present) {
             row.assign(&modality.y().row(sample));
             row -= self.dictionaries[j].offset();
         }
-        let mut v = Buffer::zeros(present.len() * m);
+        let mut v = Buffer::stale(present.len() * m);
         for (gamma, place) in gamma.chunks_exact(k).zip(&place) {
             if let Some(place) = *place {
                 self.prior.variances(gamma, j, &mut v[place * m..(place + 1) * m]);
             }
         }
-        let want = Want {
-            cov: self.learn,
-            slopes: self.cross || matches!(self.gamma_step, GammaStep::Toggle(_)),
-        };
+        let negligible = self.gamma_step.negligible();
+        v.iter_mut().for_each(|v| *v = if *v > negligible { *v } else { 0.0 });
+        let switches = matches!(self.gamma_step, GammaStep::Toggle(_) | GammaStep::Sharpen { .. });
+        let want = Want { cov: self.learn, slopes: self.cross || switches };
         let plain = &self.dictionaries[j];
         let (answer, told) = match self.labels {
             None => (e_step(plain, y.rows(n), v.rows(m), want), None),
             Some(labels) => labels.e_step(j, plain, &present, y.rows(n), v.rows(m), want),
         };
-        let mut mu = Buffer::zeros(v.len());
+        let mut mu = Buffer::stale(v.len());
         mu.iter_mut().zip(&*v).zip(&*answer.t).for_each(|((mu, v), t)| *mu = v * t);
         Seen { dictionary: plain, n, m, place, y, v, mu, answer, told }
     }

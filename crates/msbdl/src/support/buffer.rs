@@ -19,8 +19,14 @@ pub struct Buffer(Vec<f64>);
 
 impl Buffer {
     pub fn zeros(len: usize) -> Self {
+        let mut buffer = Self::stale(len);
+        buffer.fill(0.0);
+        buffer
+    }
+
+    /// Numbers of an earlier use, for arrays that are written before they are read.
+    pub fn stale(len: usize) -> Self {
         let mut values = FREE.with_borrow_mut(|free| smallest_that_fits(free, len));
-        values.clear();
         values.resize(len, 0.0);
         Buffer(values)
     }

@@ -1,6 +1,6 @@
 //! Ties all atoms of a branch: v_j[m] = gamma[k] for every atom m of branch k.
 
-use super::{GammaStep, Moments, Prior, toggle};
+use super::{GammaStep, Moments, Prior, sharpen, toggle};
 use crate::input::branches::Branches;
 
 /// One variance per branch.
@@ -52,9 +52,17 @@ impl Prior for AtomToSubspace {
                     }
                 }
             }
+            GammaStep::Sharpen { floor } => {
+                let tt = sums(&|moments, m| moments.t[m] * moments.t[m]);
+                let b = sums(&|moments, m| moments.b[m]);
+                for (gamma, (tt, b)) in gamma.iter_mut().zip(tt.iter().zip(b)) {
+                    sharpen(gamma, (tt.0, b.0), floor);
+                }
+            }
             GammaStep::Toggle(slab) => {
                 let gains = sums(&|moments, m| moments.gain(m, slab.power));
-                toggle(gamma, slab.power, |k| slab.log_odds + gains[k].0);
+                let odds = |k: usize| slab.log_odds + gains[k].0;
+                toggle(gamma, slab.power, odds, odds);
             }
         }
     }

@@ -7,7 +7,7 @@
 //! coefficient that it is part of. So EM needs x alone. (As the variances add up, a root that is
 //! nought does not keep its leaves from being used; [`super::Tree`] does.)
 
-use super::{GammaStep, Moments, Prior, second_moment, toggle_under};
+use super::{GammaStep, Moments, Prior, second_moment, sharpen, toggle_under};
 use crate::input::branches::{Branches, Node};
 
 /// gamma: g1 of every leaf, g2 of every leaf, one of its own for every root without leaves.
@@ -141,6 +141,19 @@ impl Prior for Hierarchical {
                 for (&k, gamma) in self.bare.iter().zip(&mut gamma[2 * l..]) {
                     let found = moment(*gamma, (root, k));
                     renew(gamma, [found, None]);
+                }
+            }
+            GammaStep::Sharpen { floor } => {
+                let sums = |nodes: &[Node]| {
+                    let seen = nodes.iter().filter_map(|&(j, m)| seen[j].as_ref().map(|x| (x, m)));
+                    seen.fold((0.0, 0.0), |sum, (x, m)| (sum.0 + x.t[m] * x.t[m], sum.1 + x.b[m]))
+                };
+                for (leaf, &node) in self.leaves.iter().enumerate() {
+                    sharpen(&mut gamma[leaf], sums(&[(root, self.branch(leaf)), node]), floor);
+                    sharpen(&mut gamma[l + leaf], sums(&[node]), floor);
+                }
+                for (&k, gamma) in self.bare.iter().zip(&mut gamma[2 * l..]) {
+                    sharpen(gamma, sums(&[(root, k)]), floor);
                 }
             }
             GammaStep::Toggle(slab) => {

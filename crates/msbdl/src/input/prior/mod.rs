@@ -74,8 +74,14 @@ impl Moments<'_> {
 
     /// log p(y | x_m ~ N(0, power)) - log p(y | x_m = 0), all other variances as they are.
     pub fn gain(&self, m: usize, power: f64) -> f64 {
+        let (_, b) = self.without_own(m);
+        self.gain_at_most(m, power) - 0.5 * (power * b).ln_1p()
+    }
+
+    /// The gain without its price, which takes a logarithm.
+    pub fn gain_at_most(&self, m: usize, power: f64) -> f64 {
         let (t, b) = self.without_own(m);
-        0.5 * (t * t * power / (1.0 + power * b) - (power * b).ln_1p())
+        0.5 * t * t * power / (1.0 + power * b)
     }
 }
 
@@ -98,10 +104,37 @@ pub enum GammaStep {
     Keep,
     /// The paper's EM, at or above a floor. What is nought stays nought.
     Em { floor: f64 },
+    /// gamma sqrt(sum t^2 / sum b), at or above a floor: maximises another bound on the same
+    /// evidence, which touches it where EM's does (Wipf and Nagarajan 2010). As safe as EM, but a
+    /// coefficient that is not wanted falls by a factor a step, where EM's falls as 1 / steps.
+    /// What is near the floor counts as nought in the posterior and can still come back.
+    Sharpen { floor: f64 },
     /// Switches on the coefficient (or branch) whose posterior odds ask for it most, and off the
     /// one whose odds ask for that most: at most one of each, since neighbours explain the same
     /// thing. What hangs under another atom is on, given that one, with even odds.
     Toggle(Slab),
+}
+
+impl GammaStep {
+    /// Variances up to this one count as nought in the posterior.
+    pub(crate) fn negligible(self) -> f64 {
+        /// Above one, since the floor falls with the noise and must not leave its own behind.
+        const NEAR: f64 = 2.0;
+        match self {
+            GammaStep::Sharpen { floor } => NEAR * floor,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The step of [`GammaStep::Sharpen`], given the sums of t^2 and b over what gamma drives.
+fn sharpen(gamma: &mut f64, (tt, b): (f64, f64), floor: f64) {
+    // Most are at the floor and stay there, which needs no root.
+    if *gamma <= floor && tt <= b && *gamma > 0.0 {
+        *gamma = floor;
+    } else if *gamma > 0.0 && b > 0.0 {
+        *gamma = (*gamma * (tt / b).sqrt()).max(floor);
+    }
 }
 
 /// A prior on the codes of all modalities of one sample.
@@ -140,19 +173,28 @@ pub trait Prior: Send + Sync {
     }
 }
 
-/// Sets gamma to `power` or nought, changing at most one entry in each direction.
-fn toggle(gamma: &mut [f64], power: f64, odds: impl Fn(usize) -> f64) {
+/// Sets gamma to `power` or nought, changing at most one entry in each direction; `at_most`
+/// bounds the odds.
+fn toggle(
+    gamma: &mut [f64],
+    power: f64,
+    odds: impl Fn(usize) -> f64,
+    at_most: impl Fn(usize) -> f64,
+) {
     let (mut on, mut off) = (None, None);
     let (mut highest, mut lowest) = (0.0, 0.0);
     for (m, gamma) in gamma.iter_mut().enumerate() {
-        let odds = odds(m);
         if *gamma > 0.0 {
             *gamma = power;
+            let odds = odds(m);
             if odds < lowest {
                 (lowest, off) = (odds, Some(m));
             }
-        } else if odds > highest {
-            (highest, on) = (odds, Some(m));
+        } else if at_most(m) > highest {
+            let odds = odds(m);
+            if odds > highest {
+                (highest, on) = (odds, Some(m));
+            }
         }
     }
     if let Some(m) = on {

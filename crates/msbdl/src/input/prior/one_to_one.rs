@@ -1,6 +1,6 @@
 //! Ties atom m of every modality: v_j[m] = gamma[m].
 
-use super::{GammaStep, Moments, Prior, second_moment, toggle};
+use super::{GammaStep, Moments, Prior, second_moment, sharpen, toggle};
 
 /// The same variance for atom m of every modality: v_j[m] = gamma[m].
 #[derive(Clone, Copy)]
@@ -37,12 +37,23 @@ impl Prior for OneToOne {
                     *gamma = (sum / count).max(floor);
                 }
             }
+            GammaStep::Sharpen { floor } => {
+                let mut sums = vec![(0.0, 0.0); gamma.len()];
+                for moments in seen.iter().flatten() {
+                    for (sum, (t, b)) in sums.iter_mut().zip(moments.t.iter().zip(moments.b)) {
+                        *sum = (sum.0 + t * t, sum.1 + b);
+                    }
+                }
+                gamma.iter_mut().zip(sums).for_each(|(gamma, sums)| sharpen(gamma, sums, floor));
+            }
             GammaStep::Toggle(slab) => {
-                let odds = |m| {
-                    let gains = seen.iter().flatten().map(|moments| moments.gain(m, slab.power));
-                    slab.log_odds + gains.sum::<f64>()
+                let (log_odds, power) = (slab.log_odds, slab.power);
+                let sum = |gain: &dyn Fn(&Moments) -> f64| {
+                    seen.iter().flatten().map(gain).sum::<f64>() + log_odds
                 };
-                toggle(gamma, slab.power, odds);
+                let odds = |m| sum(&|moments| moments.gain(m, power));
+                let at_most = |m| sum(&|moments| moments.gain_at_most(m, power));
+                toggle(gamma, power, odds, at_most);
             }
         }
     }

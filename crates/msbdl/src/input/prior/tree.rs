@@ -41,6 +41,16 @@ impl Tree {
     fn index(&self, (j, m): Node) -> usize {
         self.start[j] + m
     }
+
+    /// Hands the nodes' variances to those that are not nought.
+    fn assign(&self, gamma: &mut [f64], v: Vec<f64>, floor: f64) {
+        for (&node, v) in self.nodes.iter().zip(v) {
+            let gamma = &mut gamma[self.index(node)];
+            if *gamma > 0.0 {
+                *gamma = v.max(floor);
+            }
+        }
+    }
 }
 
 impl Prior for Tree {
@@ -65,13 +75,20 @@ impl Prior for Tree {
                     None => (gamma[self.index((j, m))], UNSEEN),
                 };
                 let (q, w): (Vec<f64>, Vec<f64>) = self.nodes.iter().map(moments).unzip();
-                let v = pool(&self.parent, &q, &w);
-                for (&node, v) in self.nodes.iter().zip(v) {
-                    let gamma = &mut gamma[self.index(node)];
-                    if *gamma > 0.0 {
-                        *gamma = v.max(floor);
+                self.assign(gamma, pool(&self.parent, &q, &w), floor);
+            }
+            // Minimises sum b v + (gamma t)^2 / v: the same pooling, of squares.
+            GammaStep::Sharpen { floor } => {
+                let square = |&node: &Node| gamma[self.index(node)].powi(2);
+                let moments = |node: &Node| match &seen[node.0] {
+                    Some(Moments { t, b, .. }) if b[node.1] > 0.0 => {
+                        (square(node) * t[node.1].powi(2) / b[node.1], b[node.1])
                     }
-                }
+                    _ => (square(node), UNSEEN),
+                };
+                let (q, w): (Vec<f64>, Vec<f64>) = self.nodes.iter().map(moments).unzip();
+                let squares = pool(&self.parent, &q, &w);
+                self.assign(gamma, squares.into_iter().map(f64::sqrt).collect(), floor);
             }
             GammaStep::Toggle(slab) => {
                 let odds = |(&(j, m), parent): (&Node, &Option<usize>)| {

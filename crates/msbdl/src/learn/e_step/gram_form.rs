@@ -3,6 +3,7 @@
 
 use super::lanes::Lanes;
 use super::panel::{Shape, eliminate, store_tile, tile};
+use super::slopes::Slopes;
 use super::{Answer, Task};
 
 /// Answers `task` for the samples in `rows`; those with a similar number of atoms in use
@@ -12,16 +13,20 @@ use super::{Answer, Task};
 /// The processor has the instruction set of `V`.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], out: &mut Answer) {
-    let mut work = Work::default();
+    let mut work = Work { active: vec![Vec::new(); V::W], ..Work::default() };
     for group in rows.chunks(V::W) {
-        work.active = group.iter().map(|&row| task.active(row).collect()).collect();
-        let k = work.active.iter().map(Vec::len).max().unwrap_or(0);
+        for (active, &row) in work.active.iter_mut().zip(group) {
+            task.active_into(row, active);
+        }
+        let k = work.active[..group.len()].iter().map(Vec::len).max().unwrap_or(0);
         if k == 0 {
             for &row in group {
                 out.quad[row] = task.yy(row) / task.s;
                 out.log_det[row] = task.n() as f64 * task.s.ln();
                 if task.want.slopes {
-                    slopes_of_the_rest(task, row, &[], &[], &[], out);
+                    work.slopes.clear(0);
+                    // SAFETY: the processor has the instruction set.
+                    unsafe { work.slopes.write::<V>(task, row, &[], out) };
                 }
             }
             continue;
@@ -39,14 +44,16 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
 
 #[derive(Default)]
 struct Work {
+    /// Atoms in use, per lane.
     active: Vec<Vec<usize>>,
-    /// sqrt(v) of the active atoms: [k][lane].
+    /// sqrt(v) of the active atoms: [lane][k].
     root: Vec<f64>,
     panel: Vec<f64>,
     /// [I | V^1/2 D^T y]
     rhs: Vec<f64>,
     /// K^-1, upper tiles: [tile row][tile column][T][T][lane].
     inverse: Vec<f64>,
+    slopes: Slopes,
 }
 
 impl Work {
@@ -62,27 +69,26 @@ impl Work {
         self.panel.resize(shape.len::<V, T>(), 0.0);
         self.rhs.clear();
         self.rhs.resize(shape.rhs_len::<V, T>(), 0.0);
-        self.root.clear();
         self.root.resize(shape.rows * V::W, 0.0);
         for p in 0..shape.rows {
             let here = shape.at::<V, T>(p, p);
             self.panel[here..here + V::W].fill(1.0);
             self.rhs[here..here + V::W].fill(1.0);
         }
+        let last = shape.at::<V, T>(0, shape.rows);
         for (lane, (&row, active)) in group.iter().zip(&self.active).enumerate() {
-            let v = task.v_row(row);
+            let (v, projection) = (task.v_row(row), task.projection_row(row));
+            let root = &mut self.root[lane * shape.rows..(lane + 1) * shape.rows];
+            root.iter_mut().zip(active).for_each(|(root, &atom)| *root = v[atom].sqrt());
             for (p, &atom) in active.iter().enumerate() {
-                self.root[p * V::W + lane] = v[atom].sqrt();
+                self.rhs[last + p * T * V::W + lane] = root[p] * projection[atom];
             }
             for (q, &atom) in active.iter().enumerate() {
-                let gram = task.gram_row(atom);
-                let scale = self.root[q * V::W + lane] / task.s;
+                let (gram, scale) = (task.gram_row(atom), root[q] / task.s);
+                let column = &mut self.panel[shape.at::<V, T>(0, q) + lane..];
                 for (p, &other) in active[..=q].iter().enumerate() {
-                    self.panel[shape.at::<V, T>(p, q) + lane] +=
-                        self.root[p * V::W + lane] * scale * gram[other];
+                    column[p * T * V::W] += root[p] * scale * gram[other];
                 }
-                self.rhs[shape.at::<V, T>(q, shape.rows) + lane] =
-                    self.root[q * V::W + lane] * task.projection_row(row)[atom];
             }
         }
     }
@@ -112,96 +118,58 @@ impl Work {
     /// Sigma_A = V^1/2 K^-1 V^1/2 and mu_A = Sigma_A D_A^T y / s, as t, b and the sum of Sigma.
     #[inline(always)]
     unsafe fn read_out<V: Lanes, const T: usize>(
-        &self,
+        &mut self,
         task: &Task,
         group: &[usize],
         out: &mut Answer,
         shape: Shape,
     ) {
-        let (m, blocks) = (task.m(), shape.rows / T);
-        let inverse = |p: usize, q: usize, lane: usize| {
-            let index = (p / T * blocks + q / T) * T * T + p % T * T + q % T;
-            self.inverse[index * V::W + lane]
-        };
+        let (m, n_s) = (task.m(), task.n() as f64 * task.s.ln());
+        let (panel, slopes) = (&self.panel, &mut self.slopes);
+        let scale = 1.0 / task.s;
         for (lane, (&row, active)) in group.iter().zip(&self.active).enumerate() {
-            let projection = task.projection_row(row);
-            let v = task.v_row(row);
-            let mut fitted = 0.0;
-            let mut means = Vec::with_capacity(active.len());
-            for (p, &atom) in active.iter().enumerate() {
-                // mu = V^1/2 W^T (W V^1/2 D^T y) / s: the last column holds the bracket.
-                let mut mu = 0.0;
-                for q in p..active.len() {
-                    mu += self.panel[shape.at::<V, T>(q, shape.rows + p) + lane]
-                        * self.panel[shape.at::<V, T>(q, 2 * shape.rows) + lane];
-                }
-                let root = self.root[p * V::W + lane];
-                mu *= root / task.s;
-                means.push(mu);
-                fitted += mu * projection[atom];
-                out.t[row * m + atom] = mu / v[atom];
-                out.b[row * m + atom] = (1.0 - inverse(p, p, lane)) / v[atom];
-            }
-            out.quad[row] = (task.yy(row) - fitted) / task.s;
-            out.log_det[row] = task.n() as f64 * task.s.ln()
-                - 2.0
-                    * super::sum_of_logs(
-                        (0..active.len()).map(|p| self.panel[shape.at::<V, T>(p, p) + lane]),
-                    );
-            if !(task.want.cov || task.want.slopes) {
-                continue;
-            }
             let k = active.len();
-            let mut sigma = vec![0.0; k * k];
-            for q in 0..k {
-                for p in 0..=q {
-                    let roots = self.root[p * V::W + lane] * self.root[q * V::W + lane];
-                    let x = inverse(p, q, lane) * roots;
-                    (sigma[p * k + q], sigma[q * k + p]) = (x, x);
+            let root = &self.root[lane * shape.rows..];
+            let (v, projection) = (task.v_row(row), task.projection_row(row));
+            slopes.clear(k);
+            // F = W V^1/2; the last column of the panel holds F D^T y.
+            let column = |c: usize| &panel[shape.at::<V, T>(0, c) + lane..];
+            let z = column(2 * shape.rows);
+            let mut fitted = 0.0;
+            for (p, &atom) in active.iter().enumerate() {
+                let w = column(shape.rows + p);
+                let mut mu = 0.0;
+                for q in p..k {
+                    let f = w[q * T * V::W] * root[p];
+                    slopes.f[q * k + p] = f;
+                    mu += f * z[q * T * V::W];
                 }
+                mu *= scale;
+                slopes.mu.push(mu);
+                fitted += mu * projection[atom];
             }
-            if task.want.cov {
-                for (&atom, sigma) in active.iter().zip(sigma.chunks_exact(k.max(1))) {
-                    for (&other, x) in active.iter().zip(sigma) {
-                        out.cov[atom * m + other] += x;
+            out.quad[row] = (task.yy(row) - fitted) * scale;
+            let diagonal = (0..k).map(|p| panel[shape.at::<V, T>(p, p) + lane]);
+            out.log_det[row] = n_s - 2.0 * super::sum_of_logs(diagonal);
+            if task.want.slopes {
+                // SAFETY: the processor has the instruction set.
+                unsafe { slopes.write::<V>(task, row, active, out) };
+            }
+            let blocks = shape.rows / T;
+            for (q, &atom) in active.iter().enumerate() {
+                let tiles = &self.inverse[(q / T * T * T + q % T) * V::W + lane..];
+                let inverse = |p: usize| tiles[(p / T * blocks * T + p % T) * T * V::W];
+                out.t[row * m + atom] = slopes.mu[q] / v[atom];
+                out.b[row * m + atom] = (1.0 - inverse(q)) / v[atom];
+                if task.want.cov {
+                    out.cov[atom * m + atom] += inverse(q) * v[atom];
+                    for (p, &other) in active[..q].iter().enumerate() {
+                        let sigma = inverse(p) * root[p] * root[q];
+                        out.cov[atom * m + other] += sigma;
+                        out.cov[other * m + atom] += sigma;
                     }
                 }
             }
-            if task.want.slopes {
-                slopes_of_the_rest(task, row, active, &means, &sigma, out);
-            }
         }
-    }
-}
-
-/// t and b of atoms that are switched off: t = d^T (y - D mu)/s, b = d^T (d - D Sigma D^T d/s)/s.
-fn slopes_of_the_rest(
-    task: &Task,
-    row: usize,
-    active: &[usize],
-    mu: &[f64],
-    sigma: &[f64],
-    out: &mut Answer,
-) {
-    let (m, k) = (task.m(), active.len());
-    let projection = task.projection_row(row);
-    let mut used = active.iter().copied().peekable();
-    let mut near = vec![0.0; k];
-    for atom in 0..m {
-        if used.next_if_eq(&atom).is_some() {
-            continue;
-        }
-        let gram = task.gram_row(atom);
-        let mut t = projection[atom];
-        for ((near, &other), mu) in near.iter_mut().zip(active).zip(mu) {
-            *near = gram[other];
-            t -= *near * mu;
-        }
-        let mut explained = 0.0;
-        for (left, sigma) in near.iter().zip(sigma.chunks_exact(k.max(1))) {
-            explained += left * sigma.iter().zip(&near).map(|(s, right)| s * right).sum::<f64>();
-        }
-        out.t[row * m + atom] = t / task.s;
-        out.b[row * m + atom] = (gram[atom] - explained / task.s) / task.s;
     }
 }

@@ -14,10 +14,11 @@ mod gram_form;
 mod lanes;
 mod n_form;
 mod panel;
+mod slopes;
 #[cfg(test)]
 mod twins;
 
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2, s};
 use serde::{Deserialize, Serialize};
 
 use crate::support::buffer::Buffer;
@@ -126,7 +127,7 @@ impl Prepared {
             d: d.to_owned(),
             s,
             offset: Array1::zeros(d.nrows()),
-            gram: linalg::gram(d),
+            gram: padded_gram(d),
             kernel: Kernel::best(),
             posterior,
         }
@@ -182,11 +183,13 @@ pub struct Want {
 /// Runs the E-step of one modality: `y` rows x N, `v` rows x M, both in standard layout.
 pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, want: Want) -> Answer {
     let (rows, m) = v.dim();
+    // With slopes, every number is written.
+    let room = if want.slopes { Buffer::stale } else { Buffer::zeros };
     let mut out = Answer {
-        t: Buffer::zeros(rows * m),
-        b: Buffer::zeros(rows * m),
-        quad: Buffer::zeros(rows),
-        log_det: Buffer::zeros(rows),
+        t: room(rows * m),
+        b: room(rows * m),
+        quad: Buffer::stale(rows),
+        log_det: Buffer::stale(rows),
         cov: Buffer::zeros(if want.cov { m * m } else { 0 }),
     };
     let mut task = Task {
@@ -198,12 +201,12 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         want,
         projection: Array2::zeros((0, 0)),
     };
-    let all: Vec<usize> = (0..rows).collect();
     if dictionary.posterior == Posterior::Approximate {
+        let all: Vec<usize> = (0..rows).collect();
         run(dictionary.kernel, Form::Approximate, &task, &all, &mut out);
         return out;
     }
-    let (mut sparse, dense) = task.split_by_cost(all);
+    let (sparse, dense) = task.split_by_cost();
     if task.n() < LARGE {
         run(dictionary.kernel, Form::N, &task, &dense, &mut out);
     } else {
@@ -211,7 +214,6 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
     }
     if !sparse.is_empty() {
         task.projection = linalg::product(task.y, task.d);
-        sparse.sort_by_key(|&row| task.active(row).count());
         run(dictionary.kernel, Form::Gram, &task, &sparse, &mut out);
     }
     out
@@ -246,8 +248,14 @@ impl Task<'_> {
         contiguous(&self.v, row)
     }
 
+    /// G, with more columns than there are atoms.
     fn gram_row(&self, atom: usize) -> &[f64] {
         contiguous(&self.gram, atom)
+    }
+
+    /// |d|^2 of an atom.
+    fn square_of(&self, atom: usize) -> f64 {
+        self.gram[[atom, atom]]
     }
 
     fn projection_row(&self, row: usize) -> &[f64] {
@@ -259,26 +267,52 @@ impl Task<'_> {
         self.y_row(row).iter().map(|x| x * x).sum()
     }
 
-    fn active(&self, row: usize) -> impl Iterator<Item = usize> {
-        let least = ALIVE * self.s;
-        let v = self.v_row(row);
-        (0..v.len()).filter(move |&k| v[k] > least)
+    /// The atoms that a sample uses.
+    fn active_into(&self, row: usize, active: &mut Vec<usize>) {
+        let (least, v) = (ALIVE * self.s, self.v_row(row));
+        // Written always and kept if wanted: nothing to be guessed wrong.
+        active.resize(v.len() + 1, 0);
+        let mut count = 0;
+        for (k, v) in v.iter().enumerate() {
+            active[count] = k;
+            count += usize::from(*v > least);
+        }
+        active.truncate(count);
     }
 
-    /// Samples for the Gram form and for the N-form, by multiplications per sample.
-    fn split_by_cost(&self, rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+    fn n_active(&self, row: usize) -> usize {
+        let least = ALIVE * self.s;
+        self.v_row(row).iter().map(|v| usize::from(*v > least)).sum()
+    }
+
+    /// Samples for the Gram form, by the number of atoms in use, and for the N-form: whichever
+    /// takes fewer multiplications.
+    fn split_by_cost(&self) -> (Vec<usize>, Vec<usize>) {
         let (n, m) = (self.n() as f64, self.m() as f64);
         let n_form =
             n * n * m + n * n * n / 6.0 + if self.want.cov { n * m * m / 2.0 } else { 0.0 };
-        rows.into_iter().partition(|&row| {
-            let k = self.active(row).count() as f64;
+        let gram_form = |k: usize| {
+            let k = k as f64;
             // Gathering and scattering move single numbers, some ten times slower than a tile.
-            let slopes = if self.want.slopes { 4.0 * m * k * k } else { 0.0 };
-            let gram_form = k * k * k / 2.0 + 10.0 * k * k + n * m + slopes;
+            let slopes = if self.want.slopes { m * k * k / 2.0 + 4.0 * m * k } else { 0.0 };
             let leaves_cache = if k < LARGE as f64 { 1.0 } else { 2.5 };
-            gram_form * leaves_cache < n_form
-        })
+            (k * k * k / 2.0 + 10.0 * k * k + n * m + slopes) * leaves_cache
+        };
+        let most = (0..=self.m()).take_while(|&k| gram_form(k) < n_form).count();
+        let (mut sparse, mut dense) = (vec![Vec::new(); most], Vec::new());
+        for row in 0..self.v.nrows() {
+            sparse.get_mut(self.n_active(row)).unwrap_or(&mut dense).push(row);
+        }
+        (sparse.concat(), dense)
     }
+}
+
+/// D^T D, filled up by columns of noughts for whole registers.
+fn padded_gram(d: ArrayView2<f64>) -> Array2<f64> {
+    let m = d.ncols();
+    let mut gram = Array2::zeros((m, m.next_multiple_of(slopes::PAD)));
+    gram.slice_mut(s![.., ..m]).assign(&linalg::gram(d));
+    gram
 }
 
 /// A row of a matrix that the gate of `e_step` keeps in standard layout.

@@ -21,7 +21,7 @@ impl Case {
         let mut draw = |shape| Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
         let (d, y, dice) = (draw((n, m)), draw((rows, n)), draw((rows, m)));
         let v = dice.mapv(|x| if x + 0.5 < alive { 0.1 + x.abs() } else { 0.0 });
-        Case { gram: linalg::gram(d.view()), d, y, v }
+        Case { gram: super::padded_gram(d.view()), d, y, v }
     }
 
     fn task(&self) -> Task<'_> {
