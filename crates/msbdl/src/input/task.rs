@@ -53,7 +53,7 @@ const ALPHA2: f64 = 0.967;
 /// The paper's, for its own preset.
 const ALPHA2_PAPER: f64 = 0.995;
 /// Ridge on W per labelled sample, whose codes have about unit energy.
-const NU: f64 = 1e-3;
+pub(crate) const NU: f64 = 1e-3;
 /// Iterations between validations: a fiftieth of a run of `auto`.
 const VALIDATE_EVERY: usize = 10;
 
