@@ -112,7 +112,7 @@ class Base(BaseEstimator):  # type: ignore[misc]
 
     def _forget(self) -> None:
         """Drops the sums of earlier batches."""
-        for name in ("_stream", "_kept"):
+        for name in ("_stream", "_kept", "_source"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -25,6 +25,8 @@ class Batches(Base):
     nu: float | None
     _stream: Stream
     _kept: Kept
+    # The samples of a fit and their labels, until a batch comes.
+    _source: tuple[MultiView, Any]
 
     def partial_fit(self: Self, X: Any, y: Any, classes: Any = None, *, block: Any = None) -> Self:
         """Learns from a batch of samples and their labels, and goes on from what is there.
@@ -33,8 +35,9 @@ class Batches(Base):
         its labels, as in ``MSBDL.partial_fit``. The read-out needs codes that the dictionaries as
         they stand make of labelled samples; so 5000 of those of all batches are kept (when there
         are more, a uniform draw of them), and it is fitted anew when it is next asked for.
-        Pickles keep them too, and go on with the same bits. Files of models do not, so after
-        ``fit`` or ``load`` there is no going on.
+        After ``fit``, its samples count as the first batch. Pickles made after ``partial_fit``
+        go on with the same bits; files, and pickles of fits, keep no samples, so there is no going
+        on from them.
 
         Parameters
         ----------
@@ -50,49 +53,80 @@ class Batches(Base):
         """
         first = not hasattr(self, "_learnt")
         if not first and not hasattr(self, "_stream"):
-            raise ValueError(
-                "partial_fit goes on from partial_fit alone: fit and load keep no labelled "
-                "samples, which the read-out would need"
-            )
+            self._resume()
         views, y = self._matched(X, y, fitting=first)
         check_consistent_length(views, y)
         labels = self._places(y, classes)
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation must be at least 0 and below 1, not {self.validation}")
-        widths = {name: values.shape[1] for name, values in views.items()}
-        kept = Kept.nothing(widths, labels) if first else self._kept
         name = None if block is None else str(block)
-        earlier = None if name is None else kept.blocks.get(name)
-        held = kept.hold(labels, self.validation) if earlier is None else earlier
-        stream = self._start(views, labels, held) if first else self._stream
+        if first:
+            kept = Kept.nothing(widths(views), labels)
+            held = kept.hold(labels, self.validation)
+            self._fit_first(views, *usable(labels, held))
+            self._take_in(self._new_stream(), kept, views, labels, held, name)
+        else:
+            kept = self._kept
+            earlier = None if name is None else kept.blocks.get(name)
+            held = kept.hold(labels, self.validation) if earlier is None else earlier
+            self._take_in(self._stream, kept, views, labels, held, name)
+        return self
+
+    def _fit_first(
+        self, views: MultiView, labels: NDArray[np.float64], held: NDArray[np.bool_]
+    ) -> None:
+        if labels.shape[1] == 1 and len(np.unique(labels[~np.isnan(labels)])) < 2:
+            raise ValueError("y: the first batch must have samples of at least two classes")
+        self._fit(views, self._lesson(labels, held))
+
+    def _resume(self) -> None:
+        """Makes the samples of ``fit`` the first batch."""
+        if not hasattr(self, "_source"):
+            raise ValueError(
+                "partial_fit cannot go on: neither files nor pickles of fits keep the labelled "
+                "samples that the read-out would need"
+            )
+        views, y = self._source
+        labels = self._places(y, None)
+        held = np.zeros(len(views), dtype=bool)
+        held[Stream.held(self._lesson(labels, float(self.validation)), self._model.seed)] = True
+        kept = Kept.nothing(widths(views), labels)
+        self._take_in(self._new_stream(), kept, views, labels, held, None)
+        del self._source
+
+    def _new_stream(self) -> Stream:
+        stream = Stream(self._model, self.center, resume=False)
+        stream.teach(self._names, self.nu)
+        return stream
+
+    def _take_in(
+        self,
+        stream: Stream,
+        kept: Kept,
+        views: MultiView,
+        labels: NDArray[np.float64],
+        held: NDArray[np.bool_],
+        name: str | None,
+    ) -> None:
+        """Takes a step with a batch, and keeps its labelled samples if they are new."""
         taught: Any = None
         if not np.isnan(labels).all():
             given, rows = as_labels(labels, self._names), np.flatnonzero(held).tolist()
             taught = (given if labels.shape[1] > 1 else (self._names, given)), rows
         with explained(views):
             stream.step(dense(views), name, n_threads(self.n_jobs), taught)
-        if earlier is None:
+        if name is None or name not in kept.blocks:
             kept.add(views, labels, held, self._model.seed)
             if name is not None:
                 kept.blocks[name] = held
         kept.stale = True
         self._stream, self._kept, self._learnt = stream, kept, stream.model()
-        return self
 
-    def _start(
-        self, views: MultiView, labels: NDArray[np.float64], held: NDArray[np.bool_]
-    ) -> Stream:
-        """Fits the first batch."""
-        labels, held = usable(labels, held)
-        if labels.shape[1] == 1 and len(np.unique(labels[~np.isnan(labels)])) < 2:
-            raise ValueError("y: the first batch must have samples of at least two classes")
-        self._fit(views, self._lesson(labels, held))
-        stream = Stream(self._model, self.center, resume=False)
-        stream.teach(self._names, self.nu)
-        return stream
-
-    def _lesson(self, labels: NDArray[np.float64], held: NDArray[np.bool_]) -> dict[str, Any]:
-        rows = np.flatnonzero(held).tolist()
+    def _lesson(
+        self, labels: NDArray[np.float64], held: NDArray[np.bool_] | float
+    ) -> dict[str, Any]:
+        """What the library is told of labels; `held` are rows, or a share of them."""
+        rows = held if isinstance(held, float) else np.flatnonzero(held).tolist()
         return {**self._task(), "labels": as_labels(labels, self._names), "validation": rows}
 
     @property
@@ -107,6 +141,10 @@ class Batches(Base):
         self._stream.fit_read_out([*self._kept.views.items()], lesson, n_threads(self.n_jobs))
         self._learnt, self._kept.stale = self._stream.model(), False
 
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_source"}
+
     # -- what the estimator does -------------------------------------------------------------
 
     def _task(self) -> dict[str, Any]:
@@ -117,3 +155,8 @@ class Batches(Base):
 
     def _places(self, y: Any, classes: Any) -> NDArray[np.float64]:
         raise NotImplementedError
+
+
+def widths(views: MultiView) -> dict[str, int]:
+    """Features of each modality."""
+    return {name: values.shape[1] for name, values in views.items()}

@@ -120,6 +120,7 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         views, y = self._matched(X, y, fitting=True)
         labels = self._labels(y)
         check_consistent_length(views, y)
+        self._source = views, y
         self._fit(views, {"labels": labels, **self._task()})
         return self
 

@@ -51,6 +51,13 @@ impl Stream {
         self.0.teach(names, nu).map_err(exception)
     }
 
+    /// The samples whose labels a fit with this seed holds back.
+    #[staticmethod]
+    fn held(task: Task, seed: u64) -> PyResult<Vec<usize>> {
+        let (labels, task) = task.checked()?;
+        task.held_rows(&labels, seed).map_err(exception)
+    }
+
     /// Fits the model's classifier anew on labelled samples.
     fn fit_read_out(
         &mut self,

@@ -65,12 +65,29 @@ def test_pickles_go_on_with_the_same_bits_and_files_do_not(tmp_path: Path) -> No
     loaded = msbdl.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.predict_proba(DATA), model.predict_proba(DATA))
     fitted = MSBDLClassifier(n_atoms=10).fit(DATA[:150], Y[:150])
-    for ended in (loaded, fitted):
-        with pytest.raises(ValueError, match="partial_fit goes on from partial_fit alone"):
+    small = pickle.dumps(fitted)
+    assert len(small) < len(pickle.dumps(model))
+    for ended in (loaded, pickle.loads(small)):
+        with pytest.raises(ValueError, match="partial_fit cannot go on: neither files nor pickles"):
             ended.partial_fit(DATA[:150], Y[:150])
     # A fit starts anew.
     assert model.fit(DATA[:150], Y[:150]).n_iter_ == fitted.n_iter_
     np.testing.assert_array_equal(model.predict_proba(DATA), fitted.predict_proba(DATA))
+
+
+@pytest.mark.parametrize("kind", [MSBDLClassifier, MSBDLTagger])
+def test_a_fit_is_the_first_batch(kind: Any) -> None:
+    y = Y if kind is MSBDLClassifier else TAGS
+    model = kind(n_atoms=10).fit(DATA[:300], y[:300])
+    before = model.dictionaries_
+    report = model.score(DATA[750:], y[750:])
+    model.partial_fit(DATA[300:600], y[300:600])
+    assert model.score(DATA[750:], y[750:]) > report - 0.05
+    assert len(model._kept.labels) == 600
+    assert 0.15 < model._kept.held[:300].mean() < 0.25
+    for name, old in before.items():
+        cosines = (old * model.dictionaries_[name]).sum(axis=0)
+        assert np.median(cosines) > 0.95
 
 
 def test_classes_may_come_later_and_labels_may_be_missing() -> None:

@@ -120,6 +120,12 @@ impl TaskConfig {
         })
     }
 
+    /// The samples whose labels a fit with this seed holds back.
+    pub fn held_rows(&self, labels: &Labels, seed: u64) -> Result<Vec<usize>> {
+        let held = self.held(labels, seed)?;
+        Ok((0..held.len()).filter(|&row| held[row]).collect())
+    }
+
     fn held(&self, labels: &Labels, seed: u64) -> Result<Vec<bool>> {
         let mut held = vec![false; labels.n_samples()];
         match &self.validation {
