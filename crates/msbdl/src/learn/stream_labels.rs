@@ -278,7 +278,7 @@ mod tests {
         let told = labels(&truth, &first(), &[]);
         let error = stream.step_with_labels(batch(&truth, &rows), (&told, &[]), None, 1);
         assert_eq!(error.unwrap_err().to_string(), "there are 100 labels for 50 samples");
-        let other = Labels::classes(&vec![Some("up"), Some("left")].repeat(25)).unwrap();
+        let other = Labels::classes(&[Some("up"), Some("left")].repeat(25)).unwrap();
         let error = stream.step_with_labels(batch(&truth, &rows), (&other, &[]), None, 1);
         assert_eq!(error.unwrap_err().to_string(), "labels must be among down, up, not left, up");
         let task = TaskConfig { validation: Validation::Rows(vec![7]), ..TaskConfig::default() };
