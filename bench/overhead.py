@@ -18,7 +18,9 @@ X = {
 }
 for repeat in range(3):
     iterations = []
-    model = MSBDL(n_atoms=50, n_jobs=1, callback=lambda facts, to=iterations: to.append(facts["seconds"]))
+    model = MSBDL(
+        n_atoms=50, n_jobs=1, callback=lambda facts, to=iterations: to.append(facts["seconds"])
+    )
     start = time.perf_counter()
     model.fit(X)
     total = time.perf_counter() - start
