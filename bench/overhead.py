@@ -1,7 +1,7 @@
 """Measures what calling from Python costs: the share of a fit that is not the library's iterations.
 
-Run as `target/python/new/bin/python bench/overhead.py` after `./test.sh`, or wherever the package is
-installed. The data are of the paper's size: two modalities of 20 features, 50 atoms, 1000 samples.
+Run as `target/python/new/bin/python bench/overhead.py` after `./test.sh`, or wherever the package
+is installed. The data are of the paper's size: two modalities of 20 features, 50 atoms, 1000 samples.
 """
 
 import time
@@ -29,6 +29,7 @@ for repeat in range(3):
     silent = time.perf_counter() - start
     # The clock of the iterations starts with the first and runs while the callback is asked.
     print(
-        f"fit {total:.2f} s, of which outside of the iterations {1e3 * (total - iterations[-1]):.1f} ms "
+        f"fit {total:.2f} s, of which outside of the iterations "
+        f"{1e3 * (total - iterations[-1]):.1f} ms "
         f"({100 * (1 - iterations[-1] / total):.2f} %); without a callback {silent:.2f} s"
     )
