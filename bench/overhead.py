@@ -1,7 +1,8 @@
 """Measures what calling from Python costs: the share of a fit that is not the library's iterations.
 
 Run as `target/python/new/bin/python bench/overhead.py` after `./test.sh`, or wherever the package
-is installed. The data are of the paper's size: two modalities of 20 features, 50 atoms, 1000 samples.
+is installed. The data are of the paper's size: two modalities of 20 features, 50 atoms, 1000
+samples.
 """
 
 import time
