@@ -112,7 +112,7 @@ def test_doubles_in_rows_are_not_copied() -> None:
         model.fit(given)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        # Looking for NaN takes an eighth. The library's own copy, in its own units, is not Python's.
+        # Looking for NaN takes an eighth; the library's own copy is not Python's.
         assert most < 0.5 * X.nbytes, most
     assert dense(MultiView({"a": X}))[0][1] is X
     single = X.astype(np.float32)
