@@ -110,6 +110,12 @@ class Base(BaseEstimator):  # type: ignore[misc]
         self._learnt = run.model()
         self._warn()
 
+    def _forget(self) -> None:
+        """Drops the sums of earlier batches."""
+        for name in ("_stream", "_kept", "_source"):
+            if hasattr(self, name):
+                delattr(self, name)
+
     def _listener(self, bar: Any) -> Callback | None:
         listeners = [each for each in (bar, self.callback) if each is not None]
         if not listeners:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_scalar, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from msbdl._base import Base, Callback, Groups, each_checked, join
+from msbdl._base import Callback, Groups, each_checked, join
+from msbdl._batches import Batches
 from msbdl._core import Model
-from msbdl._multiview import MultiView, sample_ids
+from msbdl._labels import absent_labels, as_numbers, by_id, tag_names, tag_table, whole
+from msbdl._multiview import MultiView
 
 
-class MSBDLClassifier(ClassifierMixin, Base):  # type: ignore[misc]
+class MSBDLClassifier(ClassifierMixin, Batches):  # type: ignore[misc]
     """Tells classes with dictionaries that are learnt for it.
 
     The labels take part in learning, and the read-out that does best on samples set aside tells
@@ -113,14 +116,24 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
             Classes; NaN or None is a sample without a label. When X and y have sample ids, they
             are matched, and samples that y does not name have no label.
         """
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        views = self._views(X, fitting=True)
-        y = by_id(y, views)
+        self._forget()
+        views, y = self._matched(X, y, fitting=True)
         labels = self._labels(y)
         check_consistent_length(views, y)
+        self._source = views, y
         self._fit(views, {"labels": labels, **self._task()})
         return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the model's file, which the command ``msbdl`` reads as well."""
+        self._fit_read_out()
+        super().save(path)
+
+    def _matched(self, X: Any, y: Any, *, fitting: bool) -> tuple[MultiView, Any]:
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        views = self._views(X, fitting=fitting)
+        return views, by_id(y, views)
 
     def _labels(self, y: Any) -> Any:
         """The library's labels; sets the classes."""
@@ -137,6 +150,25 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
             raise ValueError(f"y has one class, {self.classes_[0]}: there is nothing to tell apart")
         names = iter(whole(labels[known]))
         return [str(next(names)) if there else None for there in known]
+
+    def _places(self, y: Any, classes: Any) -> NDArray[np.float64]:
+        """A column of places among the classes, NaN where there is none; sets the classes."""
+        return self._class_places(y, classes)
+
+    def _class_places(self, y: Any, classes: Any) -> NDArray[np.float64]:
+        labels = column_or_1d(y, warn=True)
+        known = ~absent_labels(labels)
+        if known.any():
+            check_classification_targets(labels[known])
+        _check_partial_fit_first_call(self, classes)
+        place = {name: number for number, name in enumerate(self.classes_.tolist())}
+        given = whole(labels[known]).tolist()
+        unknown = [name for name in given if name not in place]
+        if unknown:
+            raise ValueError(f"y: the class {unknown[0]!r} is not among classes, {[*place]}")
+        places = np.full((len(labels), 1), np.nan)
+        places[known, 0] = [place[name] for name in given]
+        return places
 
     def _task(self) -> dict[str, Any]:
         number = (float, int, np.number)
@@ -157,12 +189,17 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
 
     def _scores(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Probabilities and decision function, with columns in the order of the classes."""
+        check_is_fitted(self)
+        self._fit_read_out()
         model = self._model
         views = self._views(X, fitting=False)
         blocks = self._in_blocks(views, model.predict)
         place = {name: column for column, name in enumerate(model.labels or [])}
-        order = [place[str(name)] for name in self.classes_]
+        order = [place.get(str(name), -1) for name in self.classes_]
+        # Classes that have not come yet.
+        unseen = np.array(order) < 0
         probability, decision = (join([block[k] for block in blocks])[:, order] for k in range(2))
+        probability[:, unseen], decision[:, unseen] = 0.0, -np.inf
         return probability, decision
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -194,14 +231,44 @@ class MSBDLTagger(MSBDLClassifier):
     """
 
     def _labels(self, y: Any) -> Any:
-        table = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
-        if table.ndim < 2 or table.shape[1] < 2:
+        table = tag_table(y)
+        if table is None:
             return self._class_labels(y)
-        table = check_array(
-            table, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="y"
-        )
-        self.classes_ = np.array(list(getattr(y, "columns", range(table.shape[1]))))
+        self.classes_ = tag_names(y, table)
         return [str(name) for name in self.classes_], table
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, block: Any = None) -> MSBDLTagger:
+        """Learns from a batch of samples and their tags, as ``MSBDLClassifier.partial_fit`` does.
+
+        Parameters
+        ----------
+        X : array, dict, list, frame, MuData or MultiView
+            Samples; as for ``encode``, modalities may be missing.
+        y : array-like of shape (n_samples, n_tags)
+            As for ``fit``; the tags are the same in all batches.
+        classes : array-like of shape (n_tags,), default=None
+            Names of the tags; by default those of the columns of the first y.
+        block : str or int, default=None
+            The name of the batch if it will come again, as in ``MSBDL.partial_fit``.
+        """
+        return super().partial_fit(X, y, classes, block=block)
+
+    def _places(self, y: Any, classes: Any) -> NDArray[np.float64]:
+        table = tag_table(y)
+        if table is None:
+            return self._class_places(y, classes)
+        names = tag_names(y, table) if classes is None else np.asarray(classes)
+        if not hasattr(self, "_learnt"):
+            self.classes_ = names
+        named = classes is not None or hasattr(y, "columns")
+        if table.shape[1] != len(self.classes_) or (
+            named and not np.array_equal(names, self.classes_)
+        ):
+            raise ValueError(
+                f"y: the tags {names.tolist()} are not those of the first batch, "
+                f"{self.classes_.tolist()}"
+            )
+        return table
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the tags, (n_samples, n_tags)."""
@@ -225,42 +292,3 @@ class MSBDLTagger(MSBDLClassifier):
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def by_id(y: Any, views: MultiView) -> Any:
-    """Brings labels with sample ids into the order of the samples; others stay as they are."""
-    ids = sample_ids("y", y)
-    if ids is None or views.index is None:
-        return y
-    unknown = set(ids) - set(views.index)
-    if unknown:
-        raise ValueError(f"y: X has no sample {min(unknown, key=str)!r}")
-    return y.reindex(views.index)
-
-
-def absent_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Shows which labels are NaN or None."""
-    if y.dtype.kind == "O":
-        # NaN is the one value that differs from itself; pandas' NA does not answer.
-        return np.array([label is None or label is not label or is_nan(label) for label in y], bool)
-    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
-
-
-def is_nan(label: Any) -> bool:
-    """Knows NaN and pandas' NA."""
-    return type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
-
-
-def whole(labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers that NaN had made floats become whole again."""
-    if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
-        return labels.astype(np.int64)
-    return labels
-
-
-def as_numbers(names: list[str]) -> NDArray[Any]:
-    """Class names from a file; whole numbers if all are."""
-    try:
-        return np.array([int(name) for name in names])
-    except ValueError:
-        return np.array(names)

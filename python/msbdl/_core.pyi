@@ -9,6 +9,7 @@ __all__ = ["Model", "Run", "Stream"]
 
 _Views = Sequence[tuple[str, NDArray[np.float64]]]
 _Matrix = NDArray[np.float64]
+_Labels = tuple[list[str], _Matrix] | tuple[list[str], list[str | None]]
 
 @final
 class Run:
@@ -78,7 +79,17 @@ class Model:
 @final
 class Stream:
     def __new__(cls, model: Model, center: bool, resume: bool) -> Stream: ...
-    def step(self, views: _Views, block: str | None, threads: int) -> None: ...
+    def step(
+        self,
+        views: _Views,
+        block: str | None,
+        threads: int,
+        labels: tuple[_Labels, list[int]] | None = None,
+    ) -> None: ...
+    def teach(self, names: list[str], nu: float | None) -> None: ...
+    @staticmethod
+    def held(task: Mapping[str, Any], seed: int) -> list[int]: ...
+    def fit_read_out(self, views: _Views, task: Mapping[str, Any], threads: int) -> None: ...
     def model(self) -> Model: ...
     @staticmethod
     def from_parts(model: Model, memory: str) -> Stream: ...

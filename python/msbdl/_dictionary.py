@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from msbdl._base import Base, dense, explained
 from msbdl._core import Stream
-from msbdl._multiview import MultiView
+from msbdl._multiview import MultiView, sample_ids
 from msbdl._threads import n_threads
 
 
@@ -113,8 +114,10 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
 
         The first batch of all is fitted. Every later one is coded with the model as it stands and
         takes one step of incremental EM: E-step on the batch, M-step on the sums of all batches so
-        far. Going through all batches once is one pass of the incremental schedule. After ``fit``
-        or ``load`` the samples that the model was learnt from count as a batch.
+        far. Going through all batches once is one pass of the incremental schedule. Pickles keep
+        the sums and go on with the same bits. After ``fit`` or ``load``, the samples that the model
+        was learnt from count as a batch whose sums are made up from the use of its atoms, as if
+        these were independent.
 
         Parameters
         ----------
@@ -139,21 +142,25 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
         self._learnt = self._stream.model()
         return self
 
-    def _forget(self) -> None:
-        """Drops the sums of earlier batches."""
-        if hasattr(self, "_stream"):
-            del self._stream
-
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Codes samples: posterior means, (n_samples, n_atoms of all modalities).
 
-        The columns of modalities that are missing are nought.
+        The columns of modalities that are missing are nought. With ``set_output`` to pandas, the
+        sample ids of X are the index.
         """
-        return self._stacked(self.encode(X))
+        codes = self.encode(X)
+        stacked = self._stacked(codes)
+        if codes.index is not None and _get_output_config("transform", self)["dense"] == "pandas":
+            import pandas as pd
+
+            # scikit-learn looks for an index in frames alone, but leaves one that is there.
+            stacked = pd.DataFrame(stacked, index=codes.index)
+        return stacked
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64] | MultiView:
         """Makes data of codes: an array if the model has one modality, else a MultiView."""
         check_is_fitted(self)
+        index = sample_ids("X", X)
         dictionaries, means = self.dictionaries_, self.means_
         widths = [dictionary.shape[1] for dictionary in dictionaries.values()]
         codes = check_array(X, dtype=np.float64)
@@ -164,7 +171,7 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
             name: means[name] + part @ dictionaries[name].T
             for name, part in zip(dictionaries, parts, strict=True)
         }
-        return MultiView(views) if len(views) > 1 else next(iter(views.values()))
+        return MultiView._of({**views}, index) if len(views) > 1 else next(iter(views.values()))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-evidence per sample."""

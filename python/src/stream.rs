@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::error::exception;
 use super::model::Model;
+use super::task::{Given, Task};
 use super::{Views, owned};
 
 /// A model that learns from batches.
@@ -23,16 +24,51 @@ impl Stream {
         })
     }
 
-    #[pyo3(signature = (views, block, threads))]
+    /// Learns from a batch; `labels` come with the rows whose labels are held back.
+    #[pyo3(signature = (views, block, threads, labels=None))]
     fn step(
         &mut self,
         py: Python,
         views: Views,
         block: Option<&str>,
         threads: usize,
+        labels: Option<(Given, Vec<usize>)>,
     ) -> PyResult<()> {
         let views = owned(views);
-        py.detach(|| self.0.step(views, block, threads)).map_err(exception)
+        let labels = labels.map(|(labels, held)| Ok::<_, PyErr>((labels.checked()?, held)));
+        let labels = labels.transpose()?;
+        let done = py.detach(|| match &labels {
+            Some((labels, held)) => {
+                self.0.step_with_labels(views, (labels, held.as_slice()), block, threads)
+            }
+            None => self.0.step(views, block, threads),
+        });
+        done.map_err(exception)
+    }
+
+    /// Names the classes or tags that batches may have.
+    fn teach(&mut self, names: Vec<String>, nu: Option<f64>) -> PyResult<()> {
+        self.0.teach(names, nu).map_err(exception)
+    }
+
+    /// The samples whose labels a fit with this seed holds back.
+    #[staticmethod]
+    fn held(task: Task, seed: u64) -> PyResult<Vec<usize>> {
+        let (labels, task) = task.checked()?;
+        task.held_rows(&labels, seed).map_err(exception)
+    }
+
+    /// Fits the model's classifier anew on labelled samples.
+    fn fit_read_out(
+        &mut self,
+        py: Python,
+        views: Views,
+        task: Task,
+        threads: usize,
+    ) -> PyResult<()> {
+        let views = owned(views);
+        let (labels, task) = task.checked()?;
+        py.detach(|| self.0.fit_read_out(views, &labels, &task, threads)).map_err(exception)
     }
 
     fn model(&self) -> Model {

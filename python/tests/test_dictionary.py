@@ -144,6 +144,14 @@ def test_seeds(views: dict[str, Any]) -> None:
     assert (start(None) != start(None)).any()
 
 
+def test_fits_that_do_not_converge_say_what_to_do() -> None:
+    noise = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.warns(ConvergenceWarning, match="noise of some modality .*more samples or fewer"):
+        model = MSBDL(n_atoms=4).fit(noise)
+    assert model.stop_reason_ == "not-settled"
+    assert not model.converged_
+
+
 def test_nothing_works_before_fit() -> None:
     for call in (MSBDL().transform, MSBDL().encode, MSBDL().inverse_transform, MSBDL().save):
         with pytest.raises(NotFittedError):

@@ -80,6 +80,27 @@ def test_coactivation(codes: Codes) -> None:
         plot.coactivation(codes, "image", "sound")
 
 
+def test_coactivation_of_roots_and_leaves() -> None:
+    rng = np.random.default_rng(0)
+    support = rng.random((300, 6)) < 0.25
+    X = {
+        "root": (support * rng.normal(size=(300, 6))) @ rng.normal(size=(6, 8)),
+        "leaf": (support.repeat(2, axis=1) * rng.normal(size=(300, 12)))
+        @ rng.normal(size=(12, 14)),
+    }
+    X = {name: values + 0.05 * rng.normal(size=values.shape) for name, values in X.items()}
+    groups = [{"root": [k], "leaf": [2 * k, 2 * k + 1]} for k in range(6)]
+    sizes = {"root": 6, "leaf": 12}
+    model = MSBDL(sizes, prior="atom-to-subspace", groups=groups, root="root").fit(X)
+    axes = plot.coactivation(model.encode(X), "root", "leaf")
+    shown = axes.images[0].get_array()
+    assert shown.shape == (6, 12)
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("atoms of root", "atoms of leaf")
+    # A root's row is brightest in its own two leaves.
+    own = np.kron(np.eye(6), np.ones(2)).astype(bool)
+    assert shown[own].min() > np.abs(shown[~own]).max()
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_confusion(views: dict[str, Any]) -> None:
     y = np.where(views["image"][:, 0] > 3, "high", "low")

@@ -88,3 +88,21 @@ def test_output_as_a_frame(views: dict[str, Any]) -> None:
         "text_msbdl0",
     ]
     assert list(frame.columns) == list(model.get_feature_names_out())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_frames_keep_the_sample_ids(views: dict[str, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    ids = [f"s{i}" for i in range(150)]
+    frames = {name: pd.DataFrame(values, index=ids) for name, values in views.items()}
+    frames["text"] = frames["text"].iloc[::-1]
+    pipeline = make_pipeline(PerView(StandardScaler()), MSBDL(n_atoms=3))
+    pipeline.set_output(transform="pandas")
+    assert list(pipeline.fit_transform(frames).index) == ids
+    some = pipeline.transform(MultiView(frames)[[7, 3]])
+    assert list(some.index) == ["s7", "s3"]
+    assert list(some.columns) == list(pipeline[-1].get_feature_names_out())
+    np.testing.assert_array_equal(some, pipeline.transform(frames).loc[["s7", "s3"]])
+    assert list(pipeline[-1].inverse_transform(some).index) == ["s7", "s3"]
+    alone = MSBDL(n_atoms=3).set_output(transform="pandas").fit_transform(frames["image"])
+    assert list(alone.index) == ids

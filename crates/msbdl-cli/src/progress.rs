@@ -25,7 +25,6 @@ pub fn fit(
     let mut watch = Watch {
         stop: stop_on_interrupt(quiet),
         bar: (!quiet && stderr().is_terminal()).then(bar),
-        scales: data.modalities().iter().map(|modality| modality.scale()).collect(),
         start: Instant::now(),
     };
     let model = match task {
@@ -41,8 +40,6 @@ pub fn fit(
 struct Watch {
     stop: Arc<AtomicBool>,
     bar: Option<ProgressBar>,
-    /// The user's units in the library's, by modality.
-    scales: Vec<f64>,
     start: Instant,
 }
 
@@ -68,8 +65,7 @@ impl Watch {
             true => duration(elapsed * (1.0 - share) / share),
             false => "?".to_owned(),
         };
-        let noise = facts.sigma.iter().zip(&self.scales).map(|(sigma, scale)| sigma * scale);
-        let noise: Vec<_> = noise.map(significant).collect();
+        let noise: Vec<_> = facts.sigma.iter().map(|sigma| significant(*sigma)).collect();
         format!(
             "{left} left, {}, iteration {}, noise {}",
             facts.stage,
@@ -111,4 +107,30 @@ fn stop_on_interrupt(quiet: bool) -> Arc<AtomicBool> {
     // Without the handler Ctrl-C ends the program, which is no reason not to run.
     drop(set);
     stop
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The facts are in the user's units, and are shown as they are.
+    #[test]
+    fn the_line_shows_the_facts() {
+        let watch = Watch { stop: Arc::default(), bar: None, start: Instant::now() };
+        let facts = Facts {
+            iteration: 7,
+            stage: "anneal".into(),
+            log_likelihood: -1.0,
+            sigma: vec![0.25, 3000.0],
+            beta: Vec::new(),
+            validation: None,
+            dictionary_change: vec![0.0; 2],
+            atoms_cleaned: 0,
+            columns_paired: 0,
+            e_steps: 7.0,
+            progress: 0.0,
+            seconds: 0.0,
+        };
+        assert_eq!(watch.message(&facts, 0.0), "? left, anneal, iteration 7, noise 0.2500 3000");
+    }
 }

@@ -125,6 +125,13 @@ fn scale_and_order_change_nothing() {
     assert_same_atoms(&plain, &scaled);
     let ratio = scaled.modalities[1].sigma2 / plain.modalities[1].sigma2;
     assert!((ratio / 1e6 - 1.0).abs() < 1e-6, "sigma2 changed by {ratio}");
+    // What the observer sees is in the user's units as well.
+    for (facts, other) in scaled.history.iter().zip(&plain.history) {
+        assert!((facts.sigma[0] / other.sigma[0] - 1.0).abs() < 1e-6);
+        assert!((facts.sigma[1] / other.sigma[1] / 1e3 - 1.0).abs() < 1e-6);
+        let densities = other.log_likelihood - facts.log_likelihood;
+        assert!((densities / (500.0 * 10.0 * 1e3_f64.ln()) - 1.0).abs() < 1e-6);
+    }
     let mut reversed = named(&truth);
     reversed.reverse();
     assert_same_atoms(&plain, &learn(reversed, &config));

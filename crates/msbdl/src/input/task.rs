@@ -53,7 +53,7 @@ const ALPHA2: f64 = 0.967;
 /// The paper's, for its own preset.
 const ALPHA2_PAPER: f64 = 0.995;
 /// Ridge on W per labelled sample, whose codes have about unit energy.
-const NU: f64 = 1e-3;
+pub(crate) const NU: f64 = 1e-3;
 /// Iterations between validations: a fiftieth of a run of `auto`.
 const VALIDATE_EVERY: usize = 10;
 
@@ -118,6 +118,12 @@ impl TaskConfig {
             validate_every: self.validate_every.unwrap_or(VALIDATE_EVERY),
             balance: self.balance,
         })
+    }
+
+    /// The samples whose labels a fit with this seed holds back.
+    pub fn held_rows(&self, labels: &Labels, seed: u64) -> Result<Vec<usize>> {
+        let held = self.held(labels, seed)?;
+        Ok((0..held.len()).filter(|&row| held[row]).collect())
     }
 
     fn held(&self, labels: &Labels, seed: u64) -> Result<Vec<bool>> {

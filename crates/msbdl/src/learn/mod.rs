@@ -20,6 +20,7 @@ pub(crate) mod run;
 pub(crate) mod span;
 pub mod stats;
 pub mod stream;
+mod stream_labels;
 pub(crate) mod task;
 #[cfg(test)]
 mod task_laws;

@@ -66,7 +66,7 @@ impl<'a> Run<'a> {
 
     /// E-step, M-step, repairs; the facts go to the observer and into the history.
     pub fn iterate(&mut self, stage: &str, gamma: GammaStep, repair: Repair) -> Outcome<Stats> {
-        let sigma = self.sigma();
+        let sigma = sigma(&self.em);
         let several = self.em.d.len() > 1;
         let ask = Ask { gamma, learn: true, cross: repair.pair && several };
         let stats = self.em.e_step(ask);
@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
         let facts = Facts {
             iteration,
             stage: stage.to_owned(),
-            log_likelihood: self.log_likelihood(&stats),
+            log_likelihood: log_likelihood(&self.em, &stats),
             sigma,
             beta,
             validation,
@@ -104,18 +104,20 @@ impl<'a> Run<'a> {
         }
         Ok(stats)
     }
+}
 
-    fn sigma(&self) -> Vec<f64> {
-        let scales = self.em.data.modalities().iter().map(|modality| modality.scale());
-        self.em.s.iter().zip(scales).map(|(s, scale)| s.sqrt() * scale).collect()
-    }
+/// Noise standard deviations in the user's units.
+pub(crate) fn sigma(em: &Em) -> Vec<f64> {
+    let scales = em.data.modalities().iter().map(|modality| modality.scale());
+    em.s.iter().zip(scales).map(|(s, scale)| s.sqrt() * scale).collect()
+}
 
-    fn log_likelihood(&self, stats: &Stats) -> f64 {
-        let modalities = self.em.data.modalities().iter().zip(&stats.modalities);
-        let each = modalities.map(|(modality, stats)| {
-            let values = stats.count * modality.n_features();
-            stats.log_likelihood - values as f64 * modality.scale().ln()
-        });
-        each.sum()
-    }
+/// log p(Y | D, gamma, sigma) of the samples that the sums are of, in the user's units.
+pub(crate) fn log_likelihood(em: &Em, stats: &Stats) -> f64 {
+    let modalities = em.data.modalities().iter().zip(&stats.modalities);
+    let each = modalities.map(|(modality, stats)| {
+        let values = stats.count * modality.n_features();
+        stats.log_likelihood - values as f64 * modality.scale().ln()
+    });
+    each.sum()
 }

@@ -29,7 +29,7 @@ pub struct ModalityStats {
     /// Samples by residual per degree of freedom.
     pub spread: Histogram,
     /// What labelled samples say of W; none without labels.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<LabelSums>,
 }
 

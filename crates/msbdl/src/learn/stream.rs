@@ -9,8 +9,11 @@ use super::e_step::Posterior;
 use super::em::{Ask, Em, Schedule};
 use super::fit::on_threads;
 use super::noise::{Average, free_of, update_noise};
+use super::run::{log_likelihood, sigma};
 use super::stats::{ModalityStats, Stats};
+use super::stream_labels::Taught;
 use crate::input::data::Data;
+use crate::input::labels::Labels;
 use crate::input::prior::{GammaStep, Slab};
 use crate::model::summary::summarise;
 use crate::model::{ModalityModel, Model};
@@ -32,17 +35,20 @@ pub type Named = Vec<(String, Array2<f64>)>;
 pub struct Stream {
     /// What has been learnt; its summary is that of the latest batch.
     pub model: Model,
-    memory: Memory,
+    pub(crate) memory: Memory,
 }
 
 /// What a stream knows beside its model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Memory {
+pub(crate) struct Memory {
     center: bool,
     /// The means that all sums are relative to.
     base: Vec<Array1<f64>>,
     blocks: BTreeMap<String, Block>,
     past: Option<Stats>,
+    /// None without labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) taught: Option<Taught>,
 }
 
 /// A batch that may come again: gamma of its samples, and its latest sums.
@@ -56,7 +62,7 @@ impl Stream {
     /// Starts from a model, which is forgotten as batches come.
     pub fn new(model: Model, center: bool) -> Self {
         let base = model.modalities.iter().map(|part| part.mean.clone()).collect();
-        let memory = Memory { center, base, blocks: BTreeMap::new(), past: None };
+        let memory = Memory { center, base, blocks: BTreeMap::new(), past: None, taught: None };
         Stream { model, memory }
     }
 
@@ -79,6 +85,28 @@ impl Stream {
 
     /// Learns from a batch; nought threads means one per core.
     pub fn step(&mut self, batch: Named, name: Option<&str>, threads: usize) -> Result<()> {
+        self.learn(batch, None, name, threads)
+    }
+
+    /// The same from labels as well, but those of the rows that are `held` back; see
+    /// [`Stream::teach`].
+    pub fn step_with_labels(
+        &mut self,
+        batch: Named,
+        (labels, held): (&Labels, &[usize]),
+        name: Option<&str>,
+        threads: usize,
+    ) -> Result<()> {
+        self.learn(batch, Some((labels, held)), name, threads)
+    }
+
+    fn learn(
+        &mut self,
+        batch: Named,
+        labels: Option<(&Labels, &[usize])>,
+        name: Option<&str>,
+        threads: usize,
+    ) -> Result<()> {
         let data = self.data(batch)?;
         let prior = self.model.prior_of(&self.model.modalities.iter().collect::<Vec<_>>());
         let l = data.n_samples();
@@ -90,6 +118,15 @@ impl Stream {
         em.offset = parts().map(|(part, base)| (&part.mean - base) / part.scale).collect();
         let earlier = self.gamma(name, l)?;
         let others = self.others(name);
+        let task = match (labels, &self.memory.taught) {
+            (Some((labels, _)), _) if labels.n_samples() != l => {
+                return Err(Error::LabelCount { found: labels.n_samples(), expected: l });
+            }
+            (Some((labels, held)), Some(taught)) => {
+                Some(taught.task(labels, held, others.as_ref())?)
+            }
+            _ => None,
+        };
         let mut slab = self.model.slab;
         let (stats, facts, summary) = on_threads(threads, || -> Result<_> {
             match earlier {
@@ -99,6 +136,7 @@ impl Stream {
                     self.model.find_gamma(&mut em, &noise);
                 }
             }
+            em.task = task;
             let (stats, facts) = step(&mut em, &mut slab, others.as_ref())?;
             Ok((stats, facts, summarise(&em)))
         })??;
@@ -108,14 +146,24 @@ impl Stream {
             part.sigma2 = em.s[j] * part.scale.powi(2);
         }
         let iteration = self.model.history.len() + 1;
-        self.model.history.push(Facts { iteration, ..facts });
+        let mut facts = Facts { iteration, ..facts };
+        if let Some(last) = self.model.history.last() {
+            facts.e_steps += last.e_steps;
+            if facts.beta.is_empty() {
+                facts.beta.clone_from(&last.beta);
+            }
+        }
+        self.model.history.push(facts);
         (self.model.slab, self.model.summary) = (slab, summary);
-        self.memory.keep(name, Block { gamma: em.gamma, stats });
+        self.memory.keep(name, Block { gamma: std::mem::take(&mut em.gamma), stats });
+        if let (Some(task), Some(taught)) = (em.task, &mut self.memory.taught) {
+            taught.keep(task);
+        }
         Ok(())
     }
 
     /// The batch in the stream's units; modalities that were not given are missing.
-    fn data(&self, mut batch: Named) -> Result<Data> {
+    pub(crate) fn data(&self, mut batch: Named) -> Result<Data> {
         let l = batch.first().map_or(0, |(_, y)| y.nrows());
         for part in &self.model.modalities {
             if !batch.iter().any(|(name, _)| *name == part.name) {
@@ -185,6 +233,7 @@ fn step(em: &mut Em, slab: &mut Slab, others: Option<&Stats>) -> Result<(Stats, 
     let own = em.e_step(Ask { gamma: GammaStep::Toggle(*slab), learn: true, cross: false });
     let mut total = own.clone();
     others.into_iter().for_each(|others| total.merge(others));
+    let (sigma, log_likelihood) = (sigma(em), log_likelihood(em, &own));
     let dictionary_change = em.m_step(&total, &vec![false; em.d.len()])?;
     let before = em.s.clone();
     update_noise(em, &total, Average::Mean);
@@ -194,18 +243,17 @@ fn step(em: &mut Em, slab: &mut Slab, others: Option<&Stats>) -> Result<(Stats, 
         *s = before * (*s / before).powf(part);
     }
     slab.update(&total, em.prior.n_branches());
-    let scales = em.data.modalities().iter().map(|modality| modality.scale());
     let facts = Facts {
         iteration: 0,
         stage: "stream".into(),
-        beta: Vec::new(),
+        log_likelihood,
+        sigma,
+        beta: em.task.as_ref().map_or(Vec::new(), |task| task.beta()),
         validation: None,
-        log_likelihood: own.modalities.iter().map(|stats| stats.log_likelihood).sum(),
-        sigma: before.iter().zip(scales).map(|(s, scale)| s.sqrt() * scale).collect(),
         dictionary_change,
         atoms_cleaned: 0,
         columns_paired: 0,
-        e_steps: em.e_steps,
+        e_steps: part,
         progress: 0.0,
         seconds: 0.0,
     };

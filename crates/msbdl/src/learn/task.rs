@@ -7,6 +7,7 @@
 use std::f64::consts::TAU;
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use serde::{Deserialize, Serialize};
 
 use super::e_step::{Answer, Posterior, Prepared, Want, e_step};
 use super::em::Em;
@@ -27,7 +28,7 @@ pub(crate) struct Task {
     pub w: Vec<Array2<f64>>,
     /// beta_j^2
     pub beta2: Vec<f64>,
-    nu: f64,
+    pub nu: f64,
 }
 
 impl Task {
@@ -71,7 +72,7 @@ impl Task {
     /// W = (sum h mu^T)(C + nu I)^-1 over the labelled samples.
     pub fn update(&mut self, stats: &Stats) -> Result<()> {
         for (w, stats) in self.w.iter_mut().zip(&stats.modalities) {
-            let Some(LabelSums { c, hmu }) = &stats.labels else { continue };
+            let Some(LabelSums { c, hmu, .. }) = &stats.labels else { continue };
             let mut c = c.clone();
             c.diag_mut().mapv_inplace(|x| x + self.nu);
             *w = linalg::right_divide(hmu.view(), c.view())
@@ -179,8 +180,11 @@ impl Told {
         for (left, &place) in left.rows().into_iter().zip(places) {
             misfit[place] = Some(left.dot(&left) / beta2);
         }
-        let mut sums =
-            LabelSums { c: linalg::gram(mu.view()), hmu: linalg::product(h.t(), mu.view()) };
+        let mut sums = LabelSums {
+            count: places.len(),
+            c: linalg::gram(mu.view()),
+            hmu: linalg::product(h.t(), mu.view()),
+        };
         let mut share = 0.0;
         if let Ok(cov) = ArrayView2::from_shape((m, m), &seen.cov) {
             // tr(W Sigma W^T) / beta^2 of tr(W Sigma W^T) / beta^2 + tr(D Sigma D^T) / s = sum v b
@@ -212,8 +216,10 @@ impl Told {
 }
 
 /// What labelled samples say of W.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LabelSums {
+    /// Samples.
+    pub count: usize,
     /// Sum of mu mu^T + Sigma.
     pub c: Array2<f64>,
     /// Sum of h mu^T, C x M.
@@ -224,6 +230,7 @@ impl LabelSums {
     pub fn merge(mine: &mut Option<Self>, theirs: &Option<Self>) {
         match (mine, theirs) {
             (Some(mine), Some(theirs)) => {
+                mine.count += theirs.count;
                 mine.c += &theirs.c;
                 mine.hmu += &theirs.hmu;
             }

@@ -9,10 +9,10 @@ pub struct Facts {
     pub iteration: usize,
     /// Which part of the procedure this is.
     pub stage: String,
-    /// log p(Y | D, gamma, sigma) before the iteration's update, in the library's units;
+    /// log p(Y | D, gamma, sigma) before the iteration's update, in the user's units;
     /// of the batch alone for the batch schedule.
     pub log_likelihood: f64,
-    /// Noise standard deviation per modality, in the library's units.
+    /// Noise standard deviation per modality before the update, in the user's units.
     pub sigma: Vec<f64>,
     /// Label noise per modality (standard deviation); empty without labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

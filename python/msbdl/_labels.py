@@ -1,0 +1,66 @@
+"""Makes the library's labels of whatever y is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from msbdl._multiview import MultiView, sample_ids
+
+
+def tag_table(y: Any) -> NDArray[np.float64] | None:
+    """The table of tags that y is; None if it is a column of classes."""
+    table = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+    if table.ndim < 2 or table.shape[1] < 2:
+        return None
+    checked: NDArray[np.float64] = check_array(
+        table, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="y"
+    )
+    return checked
+
+
+def tag_names(y: Any, table: NDArray[np.float64]) -> NDArray[Any]:
+    """The names of the columns, or their numbers."""
+    return np.array(list(getattr(y, "columns", range(table.shape[1]))))
+
+
+def by_id(y: Any, views: MultiView) -> Any:
+    """Brings labels with sample ids into the order of the samples; others stay as they are."""
+    ids = sample_ids("y", y)
+    if ids is None or views.index is None:
+        return y
+    unknown = set(ids) - set(views.index)
+    if unknown:
+        raise ValueError(f"y: X has no sample {min(unknown, key=str)!r}")
+    return y.reindex(views.index)
+
+
+def absent_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Shows which labels are NaN or None."""
+    if y.dtype.kind == "O":
+        # NaN is the one value that differs from itself; pandas' NA does not answer.
+        return np.array([label is None or label is not label or is_nan(label) for label in y], bool)
+    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+
+
+def is_nan(label: Any) -> bool:
+    """Knows NaN and pandas' NA."""
+    return type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
+
+
+def whole(labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that NaN had made floats become whole again."""
+    if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
+        return labels.astype(np.int64)
+    return labels
+
+
+def as_numbers(names: list[str]) -> NDArray[Any]:
+    """Class names from a file; whole numbers if all are."""
+    try:
+        return np.array([int(name) for name in names])
+    except ValueError:
+        return np.array(names)
