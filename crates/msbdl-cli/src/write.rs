@@ -142,30 +142,35 @@ fn put<W: Write + io::Seek>(
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(DateTime::default())
         .large_file(true);
+    let zip = archive.zip_writer();
+    zip.start_file(format!("{name}.npy"), options)?;
+    // An archive sums up every piece that it is handed, however small.
+    let mut entry = BufWriter::with_capacity(1 << 16, zip);
     match values {
         Values::Matrix(matrix) => {
             let shape = [matrix.nrows() as u64, matrix.ncols() as u64];
-            let entry = archive.array::<f64>(name, options)?;
-            let mut array = entry.default_dtype().shape(&shape).begin_nd()?;
+            let options = npyz::WriteOptions::<f64>::new().default_dtype().shape(&shape);
+            let mut array = options.writer(&mut entry).begin_nd()?;
             array.extend(matrix.iter().copied())?;
-            array.finish()
+            array.finish()?;
         }
         Values::Vector(vector) => {
-            let entry = archive.array::<f64>(name, options)?;
-            let mut array = entry.default_dtype().shape(&[vector.len() as u64]).begin_nd()?;
+            let options =
+                npyz::WriteOptions::<f64>::new().default_dtype().shape(&[vector.len() as u64]);
+            let mut array = options.writer(&mut entry).begin_nd()?;
             array.extend(vector.iter().copied())?;
-            array.finish()
+            array.finish()?;
         }
         Values::Text(texts) => {
-            let entry = archive.array::<str>(name, options)?;
-            let shape = [texts.len() as u64];
-            let mut array = entry.dtype(text_type(texts)?).shape(&shape).begin_nd()?;
-            for text in *texts {
-                array.push(text)?;
-            }
-            array.finish()
+            let options = npyz::WriteOptions::<str>::new()
+                .dtype(text_type(texts)?)
+                .shape(&[texts.len() as u64]);
+            let mut array = options.writer(&mut entry).begin_nd()?;
+            texts.iter().try_for_each(|text| array.push(text.as_str()))?;
+            array.finish()?;
         }
     }
+    entry.flush()
 }
 
 /// Writes whole numbers as `numpy.save` does.

@@ -43,7 +43,7 @@ const SOFT: (usize, f64, f64) = (12, 20.0, 1.0);
 /// The most steps that switch coefficients on or off.
 const TOGGLE: usize = 20;
 /// Steps of the paper's EM on the coefficients that are on.
-const POLISH: usize = 10;
+const POLISH: usize = 4;
 /// Samples that are coded at once, which bounds the memory beside the codes.
 const AT_ONCE: usize = 4096;
 

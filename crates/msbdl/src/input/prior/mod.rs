@@ -61,6 +61,9 @@ impl Moments<'_> {
 
     /// t and b with coefficient m's own variance taken out of S: what the rest leaves for it.
     pub fn without_own(&self, m: usize) -> (f64, f64) {
+        if self.v[m] == 0.0 {
+            return (self.t[m], self.b[m]);
+        }
         // 1 - v b is Sigma_mm / v > 0; rounding must not make it nought.
         let own = (1.0 - self.v[m] * self.b[m]).max(f64::EPSILON);
         (self.t[m] / own, self.b[m] / own)
