@@ -250,15 +250,19 @@ impl<'a> Em<'a> {
         }
     }
 
-    /// D_j T, with remembered sums of the codes T^-1 x; `inverse` is T^-1.
+    /// D_j T and W_j T, with remembered sums of the codes T^-1 x; `inverse` is T^-1.
     pub fn transform(&mut self, j: usize, t: &Array2<f64>, inverse: &Array2<f64>) {
         self.d[j] = linalg::product(self.d[j].view(), t.view());
+        if let Some(task) = &mut self.task {
+            task.w[j] = linalg::product(task.w[j].view(), t.view());
+        }
         for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
             let stats = &mut stats.modalities[j];
             let half = linalg::product(inverse.view(), stats.c.view());
             stats.c = linalg::product(half.view(), inverse.t());
             stats.b = linalg::product(stats.b.view(), inverse.t());
             stats.mu = inverse.dot(&stats.mu);
+            stats.labels.iter_mut().for_each(|labels| labels.transform(inverse));
         }
     }
 
