@@ -109,6 +109,15 @@ impl<'a> Em<'a> {
         }
     }
 
+    /// Puts labels beside the samples; those of a block that have one come first, so that chunks
+    /// of samples are mostly of one kind.
+    pub fn set_task(&mut self, task: Task) {
+        for block in &self.blocks {
+            self.order[block.rows.clone()].sort_by_key(|&i| !task.shown[i]);
+        }
+        self.task = Some(task);
+    }
+
     /// Iterations that see every sample once.
     pub fn n_blocks(&self) -> usize {
         self.blocks.len()

@@ -69,7 +69,7 @@ fn run(
     start(&mut em, plan.seed);
     if let Some((labels, task)) = task {
         let n_atoms: Vec<usize> = (0..em.d.len()).map(|j| em.prior.n_atoms(j)).collect();
-        em.task = Some(Task::new(labels, task, &n_atoms));
+        em.set_task(Task::new(labels, task, &n_atoms));
     }
     let validator = task.map(|(_, task)| Validator::new(&em, task));
     let mut run = Run::new(em, plan.max_iter, observer);
