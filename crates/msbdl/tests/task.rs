@@ -4,8 +4,8 @@ mod common;
 
 use common::{assert_close, rng};
 use msbdl::{
-    Config, Data, Error, LabelKind, Labels, Model, PerModality, Preset, ReadOut, Schedule, Silent,
-    TaskConfig, Validation, fit_task, score,
+    Config, Data, Error, LabelKind, Labels, Model, PerModality, Preset, PriorKind, ReadOut,
+    Schedule, Silent, TaskConfig, Validation, fit_task, score,
 };
 use ndarray::{Array2, Axis};
 use rand::RngExt;
@@ -90,6 +90,41 @@ fn probabilities_sum_to_one_and_votes_are_there() {
         }
         assert_eq!(told.top(2)[0].len(), 2);
         assert_eq!(told.top(1)[3], [told.best()[3]]);
+    }
+}
+
+/// Every prior learns with labels, and its classifier survives the file.
+#[test]
+fn trees_tell_classes_too() {
+    let (views, classes) = blobs(0, 180);
+    let labels = Labels::classes(&some(&classes)).unwrap();
+    let (test, truth) = blobs(1, 150);
+    for prior in [PriorKind::AtomToSubspace, PriorKind::Hierarchical, PriorKind::Tree] {
+        for preset in [Preset::Auto, Preset::Paper] {
+            let atoms = vec![("clear".to_owned(), 4), ("noisy".to_owned(), 6)];
+            let config = Config {
+                prior,
+                preset,
+                n_atoms: PerModality::ByName(atoms),
+                root: Some("clear".to_owned()),
+                max_iter: (preset == Preset::Paper).then_some(150),
+                ..Config::new(4)
+            };
+            let model = learn(&views, &labels, &TaskConfig::default(), &config);
+            let widths = model.classifier.as_ref().unwrap().projection.weights.iter();
+            let widths: Vec<usize> = widths.map(|w| w.ncols()).collect();
+            let atoms = model.modalities.iter().map(|x| x.dictionary.ncols());
+            assert_eq!(widths, atoms.collect::<Vec<_>>());
+            let told = model.predict(test.clone()).unwrap();
+            let fused = accuracy(&truth, &told.probability);
+            assert!(fused > 0.93, "{prior:?} {preset:?}: {fused}");
+            let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+            assert_eq!(again.predict(test.clone()).unwrap().probability, told.probability);
+            let one = model.predict(vec![test[1].clone()]).unwrap();
+            let alone = accuracy(&truth, &one.probability);
+            assert!((0.5..fused).contains(&alone), "{prior:?} {preset:?}: {alone} alone");
+            assert_eq!(again.predict(vec![test[1].clone()]).unwrap().probability, one.probability);
+        }
     }
 }
 

@@ -61,6 +61,20 @@ fn fit_predict_score() {
 }
 
 #[test]
+fn labels_go_with_trees() {
+    let folder = folder();
+    let fit = "fit --modality a=a.npy --modality b=b.npy --labels y.txt --max-iter 20";
+    let tree = "--atoms a=3 --atoms b=5 --root a --out m.safetensors";
+    for prior in ["atom-to-subspace", "hierarchical", "tree"] {
+        folder.ok(&format!("{fit} --prior {prior} {tree}"));
+        folder.ok(&format!("{PREDICT} --out p.csv"));
+        let scores = folder.ok("score --predictions p.csv --labels y.txt --json");
+        let scores: Value = serde_json::from_str(&scores).unwrap();
+        assert!(scores["accuracy"].as_f64().unwrap() > 0.8, "{prior}: {scores}");
+    }
+}
+
+#[test]
 fn numbers_and_tags_from_npy_and_csv() {
     let folder = folder();
     let numbers: Vec<i64> = (0..40).map(|i| 3 + i % 2).collect();

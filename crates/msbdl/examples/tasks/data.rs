@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use msbdl::Labels;
+use msbdl::{Config, Labels, PerModality, PriorKind};
 use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn, ShapeBuilder};
 use npyz::npz::NpzArchive;
 use rand::seq::SliceRandom;
@@ -15,7 +15,16 @@ use crate::Outcome;
 
 pub type Views = Vec<(String, Array2<f64>)>;
 
-pub const TASKS: [&str; 6] = ["mfeat", "leaves", "wikipedia", "tcga", "tweet", "flickr"];
+pub const TASKS: [&str; 8] = [
+    "mfeat",
+    "leaves",
+    "wikipedia",
+    "tcga",
+    "tweet",
+    "tweet-subspace",
+    "tweet-hierarchical",
+    "flickr",
+];
 
 /// One round of training and testing.
 pub struct Task {
@@ -27,9 +36,46 @@ pub struct Task {
     /// Training rows that validate, where the data say so.
     pub validation: Option<Vec<usize>>,
     pub balance: bool,
-    pub atoms: usize,
+    pub shape: Shape,
     /// The modality that says least by itself.
     pub weakest: &'static str,
+}
+
+/// How atoms are tied.
+#[derive(Clone)]
+pub enum Shape {
+    /// So many atoms in every modality.
+    OneToOne(usize),
+    /// Atoms by modality, the root first.
+    Tree(PriorKind, Vec<(&'static str, usize)>),
+}
+
+impl Shape {
+    pub fn config(&self) -> Config {
+        match self {
+            Shape::OneToOne(atoms) => Config::new(*atoms),
+            Shape::Tree(prior, atoms) => {
+                let named = atoms.iter().map(|(name, atoms)| ((*name).to_owned(), *atoms));
+                Config {
+                    prior: *prior,
+                    root: atoms.first().map(|(name, _)| (*name).to_owned()),
+                    n_atoms: PerModality::ByName(named.collect()),
+                    ..Config::new(0)
+                }
+            }
+        }
+    }
+
+    /// The same for one modality by itself.
+    pub fn of(&self, modality: &str) -> Shape {
+        match self {
+            Shape::OneToOne(atoms) => Shape::OneToOne(*atoms),
+            Shape::Tree(_, atoms) => {
+                let found = atoms.iter().find(|(name, _)| *name == modality);
+                Shape::OneToOne(found.map_or(1, |(_, atoms)| *atoms))
+            }
+        }
+    }
 }
 
 /// The rounds of a task; none if its file is not there.
@@ -39,7 +85,7 @@ pub fn load(folder: &Path, name: &str, seed: u64) -> Outcome<Option<Vec<Task>>> 
         "leaves" => "leaves100.npz",
         "wikipedia" => "wikipedia_rasiwasia.npz",
         "tcga" => "tcga_breast.npz",
-        "tweet" => "photo_tweet.npz",
+        "tweet" | "tweet-subspace" | "tweet-hierarchical" => "photo_tweet.npz",
         _ => "mirflickr_pca.npz",
     };
     let path = folder.join(file);
@@ -58,13 +104,25 @@ pub fn load(folder: &Path, name: &str, seed: u64) -> Outcome<Option<Vec<Task>>> 
         }
         "wikipedia" => vec![wikipedia(&mut file)?],
         "tcga" => vec![tcga(&mut file)?],
-        "tweet" => tweet(&mut file)?,
+        "tweet" => tweet(&mut file, "tweet", 10, &Shape::OneToOne(40))?,
+        "tweet-subspace" => {
+            let shape = Shape::Tree(PriorKind::AtomToSubspace, TWEET_ATOMS.to_vec());
+            tweet(&mut file, "tweet-subspace", 20, &shape)?
+        }
+        "tweet-hierarchical" => {
+            let shape = Shape::Tree(PriorKind::Hierarchical, TWEET_ATOMS.to_vec());
+            tweet(&mut file, "tweet-hierarchical", 20, &shape)?
+        }
         _ => vec![flickr(&mut file)?],
     }))
 }
 
 /// Features that PCA leaves.
 const KEPT: usize = 20;
+/// The paper's for the priors that tell roots from leaves.
+const TWEET_ATOMS: [(&str, usize); 2] = [("text", 40), ("image", 80)];
+/// Half of the paper's, which would take four times as long.
+const FLICKR_ATOMS: [(&str, usize); 3] = [("densehue", 40), ("harris", 80), ("hsv", 80)];
 
 /// 70 % of every class to train on.
 fn held_out(
@@ -89,7 +147,7 @@ fn held_out(
     }
     let rows = |test: bool| (0..y.len()).filter(|&i| held[i] == test).collect::<Vec<_>>();
     let (train, test) = (rows(false), rows(true));
-    let mut task = Task::classes(name, &y, &train, &test, atoms, weakest)?;
+    let mut task = Task::classes(name, &y, &train, &test, &Shape::OneToOne(atoms), weakest)?;
     for view in views {
         let x = unit_columns(file.matrix(view)?, &train);
         task.add(view, &x, &train, &test, KEPT);
@@ -100,7 +158,7 @@ fn held_out(
 fn wikipedia(file: &mut Arrays) -> Outcome<Task> {
     let y = file.classes("y")?;
     let (train, test) = ((0..2173).collect::<Vec<_>>(), (2173..y.len()).collect::<Vec<_>>());
-    let mut task = Task::classes("wikipedia", &y, &train, &test, 40, "image")?;
+    let mut task = Task::classes("wikipedia", &y, &train, &test, &Shape::OneToOne(40), "image")?;
     task.add("image", &file.matrix("image_sift128")?, &train, &test, KEPT);
     task.add("text", &file.matrix("text_lda10")?, &train, &test, KEPT);
     Ok(task)
@@ -112,7 +170,7 @@ fn tcga(file: &mut Arrays) -> Outcome<Task> {
     let (train, test): (Vec<usize>, Vec<usize>) =
         ((0..y.len()).collect(), (y.len()..y.len() + y_test.len()).collect());
     let both = [y, y_test].concat();
-    let mut task = Task::classes("tcga", &both, &train, &test, 40, "mirna")?;
+    let mut task = Task::classes("tcga", &both, &train, &test, &Shape::OneToOne(40), "mirna")?;
     for view in ["mrna", "mirna"] {
         let (a, b) = (file.matrix(view)?, file.matrix(&format!("{view}_test"))?);
         let x = ndarray::concatenate(Axis(0), &[a.view(), b.view()])?;
@@ -123,24 +181,29 @@ fn tcga(file: &mut Arrays) -> Outcome<Task> {
     Ok(task)
 }
 
-/// The paper's five rounds: 10 principal components of word shares and of image words.
-fn tweet(file: &mut Arrays) -> Outcome<Vec<Task>> {
+/// The paper's five rounds: 10 principal components of word shares, and some of image words.
+fn tweet(
+    file: &mut Arrays,
+    name: &'static str,
+    of_images: usize,
+    shape: &Shape,
+) -> Outcome<Vec<Task>> {
     let y = file.classes("y")?;
     let partition = file.vector("partition")?;
     let validates = file.vector("val_partition")?;
     let words =
         file.sparse("bow")? / &file.vector("n_words")?.mapv(|n| n.max(1.0)).insert_axis(Axis(1));
-    let (shape, images) = file.values("image_bosurf")?;
-    let images = ndarray::Array3::from_shape_vec((shape[0], shape[1], shape[2]), images)?;
+    let (sizes, images) = file.values("image_bosurf")?;
+    let images = ndarray::Array3::from_shape_vec((sizes[0], sizes[1], sizes[2]), images)?;
     let mut rounds = Vec::new();
     for (round, image) in images.axis_iter(Axis(0)).enumerate() {
         let is_test = |i: &usize| partition[*i] == (round + 1) as f64;
         let (test, train): (Vec<usize>, Vec<usize>) = (0..y.len()).partition(is_test);
-        let mut task = Task::classes("tweet", &y, &train, &test, 40, "image")?;
+        let mut task = Task::classes(name, &y, &train, &test, shape, "image")?;
         let held = |k: &usize| partition[train[*k]] == validates[round];
         task.validation = Some((0..train.len()).filter(held).collect());
         task.balance = true;
-        task.add("image", &image.to_owned(), &train, &test, 10);
+        task.add("image", &image.to_owned(), &train, &test, of_images);
         task.add("text", &words, &train, &test, 10);
         rounds.push(task);
     }
@@ -160,7 +223,7 @@ fn flickr(file: &mut Arrays) -> Outcome<Task> {
         train: Vec::new(),
         test: Vec::new(),
         balance: false,
-        atoms: 80,
+        shape: Shape::Tree(PriorKind::AtomToSubspace, FLICKR_ATOMS.to_vec()),
         weakest: "densehue",
     };
     for (name, array) in
@@ -180,7 +243,7 @@ impl Task {
         y: &[String],
         train: &[usize],
         test: &[usize],
-        atoms: usize,
+        shape: &Shape,
         weakest: &'static str,
     ) -> Outcome<Self> {
         let of = |rows: &[usize]| rows.iter().map(|&i| Some(y[i].clone())).collect::<Vec<_>>();
@@ -194,7 +257,7 @@ impl Task {
             train: Vec::new(),
             test: Vec::new(),
             balance: false,
-            atoms,
+            shape: shape.clone(),
             weakest,
         })
     }

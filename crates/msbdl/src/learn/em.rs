@@ -109,6 +109,15 @@ impl<'a> Em<'a> {
         }
     }
 
+    /// Puts labels beside the samples; those of a block that have one come first, so that chunks
+    /// of samples are mostly of one kind.
+    pub fn set_task(&mut self, task: Task) {
+        for block in &self.blocks {
+            self.order[block.rows.clone()].sort_by_key(|&i| !task.shown[i]);
+        }
+        self.task = Some(task);
+    }
+
     /// Iterations that see every sample once.
     pub fn n_blocks(&self) -> usize {
         self.blocks.len()
@@ -250,15 +259,19 @@ impl<'a> Em<'a> {
         }
     }
 
-    /// D_j T, with remembered sums of the codes T^-1 x; `inverse` is T^-1.
+    /// D_j T and W_j T, with remembered sums of the codes T^-1 x; `inverse` is T^-1.
     pub fn transform(&mut self, j: usize, t: &Array2<f64>, inverse: &Array2<f64>) {
         self.d[j] = linalg::product(self.d[j].view(), t.view());
+        if let Some(task) = &mut self.task {
+            task.w[j] = linalg::product(task.w[j].view(), t.view());
+        }
         for stats in self.blocks.iter_mut().filter_map(|block| block.stats.as_mut()) {
             let stats = &mut stats.modalities[j];
             let half = linalg::product(inverse.view(), stats.c.view());
             stats.c = linalg::product(half.view(), inverse.t());
             stats.b = linalg::product(stats.b.view(), inverse.t());
             stats.mu = inverse.dot(&stats.mu);
+            stats.labels.iter_mut().for_each(|labels| labels.transform(inverse));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Fits a model: settings are checked, a procedure runs, what it found becomes a model.
 
+use ndarray::Array2;
+
 use super::auto::{Growth, auto};
 use super::em::Em;
 use super::init::start;
@@ -9,7 +11,7 @@ use super::run::{Halt, Run};
 use super::span::unit_atoms;
 use super::task::Task;
 use super::validate::Validator;
-use crate::input::config::{Config, Plan, Preset, setting};
+use crate::input::config::{Config, Plan, Preset};
 use crate::input::data::Data;
 use crate::input::labels::Labels;
 use crate::input::prior::{PriorKind, Slab};
@@ -39,9 +41,6 @@ pub fn fit_task(
     observer: &mut (dyn Observer + Send),
 ) -> Result<Model> {
     let plan = config.check(data)?;
-    if plan.shape.prior != PriorKind::OneToOne {
-        return Err(setting("prior", "one-to-one where there are labels", "another"));
-    }
     let task = task.check(data, labels, plan.preset, plan.seed)?;
     on_threads(plan.threads, || run(data, &plan, Some((labels, &task)), observer))?
 }
@@ -70,7 +69,7 @@ fn run(
     start(&mut em, plan.seed);
     if let Some((labels, task)) = task {
         let n_atoms: Vec<usize> = (0..em.d.len()).map(|j| em.prior.n_atoms(j)).collect();
-        em.task = Some(Task::new(labels, task, &n_atoms));
+        em.set_task(Task::new(labels, task, &n_atoms));
     }
     let validator = task.map(|(_, task)| Validator::new(&em, task));
     let mut run = Run::new(em, plan.max_iter, observer);
@@ -117,7 +116,9 @@ fn run(
         classifier: None,
     };
     if let (Some((labels, plan)), Some(task)) = (task, run.em.task) {
-        let best = run.validator.and_then(Validator::best).map(|best| best.w);
+        // Leaves may have been pruned since.
+        let fits = |w: &Vec<Array2<f64>>| w.iter().zip(&task.w).all(|(a, b)| a.dim() == b.dim());
+        let best = run.validator.and_then(Validator::best).map(|best| best.w).filter(fits);
         let w = [task.w].into_iter().chain(best).collect();
         model.classifier = Some(fit_read_outs(&model, data, labels, plan, w, &task.beta2));
     }

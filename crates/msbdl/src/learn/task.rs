@@ -244,6 +244,12 @@ impl LabelSums {
         self.hmu = self.hmu.select(Axis(1), from);
     }
 
+    pub fn transform(&mut self, inverse: &Array2<f64>) {
+        let half = linalg::product(inverse.view(), self.c.view());
+        self.c = linalg::product(half.view(), inverse.t());
+        self.hmu = linalg::product(self.hmu.view(), inverse.t());
+    }
+
     pub fn forget(&mut self, atom: usize) {
         self.c.row_mut(atom).fill(0.0);
         self.c.column_mut(atom).fill(0.0);

@@ -1,5 +1,7 @@
 //! Tests learning with labels against the paper's literal formulas and the laws it promises.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2};
 use proptest::prelude::*;
 use rand::RngExt;
@@ -9,12 +11,13 @@ use super::e_step::Posterior;
 use super::em::{Ask, Em, Schedule};
 use super::init::start;
 use super::laws::common::{assert_close, inverse, matrix, rng};
-use super::task::Task;
+use super::span::principal_axes;
+use super::task::{LabelSums, Task};
 use super::validate::Validator;
 use crate::input::config::Preset;
 use crate::input::data::Data;
 use crate::input::labels::Labels;
-use crate::input::prior::{GammaStep, OneToOne};
+use crate::input::prior::{GammaStep, OneToOne, Prior, PriorKind};
 use crate::input::task::{TaskConfig, Validation};
 
 const LEARN: Ask = Ask { gamma: GammaStep::Em { floor: 0.0 }, learn: true, cross: false };
@@ -30,22 +33,16 @@ fn case(seed: u64, l: usize, sizes: [usize; 2], known: impl Fn(usize) -> bool) -
 }
 
 /// EM in its first step, with random W.
-fn em<'a>(seed: u64, data: &'a Data, labels: &Labels, prior: &OneToOne) -> Em<'a> {
-    let mut em = Em::new(
-        data,
-        std::sync::Arc::new(*prior),
-        Posterior::Exact,
-        Schedule::Full,
-        data.n_samples(),
-        seed,
-    );
+fn em<'a>(seed: u64, data: &'a Data, labels: &Labels, prior: Arc<dyn Prior>) -> Em<'a> {
+    let atoms = [prior.n_atoms(0), prior.n_atoms(1)];
+    let mut em = Em::new(data, prior, Posterior::Exact, Schedule::Full, data.n_samples(), seed);
     start(&mut em, seed);
     let all =
         TaskConfig { validation: Validation::Share(0.0), nu: Some(1e-9), ..TaskConfig::default() };
     let plan = all.check(data, labels, Preset::Auto, seed).unwrap();
-    let mut task = Task::new(labels, &plan, &[prior.n_atoms; 2]);
+    let mut task = Task::new(labels, &plan, &atoms);
     let mut random = rng(seed + 1000);
-    task.w = (0..2).map(|_| matrix(&mut random, 3, prior.n_atoms)).collect();
+    task.w = atoms.iter().map(|&m| matrix(&mut random, 3, m)).collect();
     task.beta2 = vec![random.random_range(0.1..1.0), random.random_range(0.1..1.0)];
     em.task = Some(task);
     em
@@ -78,8 +75,7 @@ fn a_labelled_step_is_the_papers() {
         let sizes = [random.random_range(1..5), random.random_range(1..5)];
         let l = 7;
         let (data, labels) = case(seed, l, sizes, |_| true);
-        let prior = OneToOne { n_atoms: m };
-        let mut em = em(seed, &data, &labels, &prior);
+        let mut em = em(seed, &data, &labels, Arc::new(OneToOne { n_atoms: m }));
         em.normalise = false;
         let v = Array1::from_elem(m, em.gamma[0]);
         let before = (em.d.clone(), em.s.clone());
@@ -129,6 +125,23 @@ fn a_labelled_step_is_the_papers() {
     }
 }
 
+fn total(em: &Em) -> f64 {
+    em.survey(KEEP).modalities.iter().map(|x| x.log_likelihood).sum()
+}
+
+fn rises(mut em: Em) -> Result<(), TestCaseError> {
+    em.normalise = false;
+    let mut before = total(&em);
+    for _ in 0..12 {
+        let stats = em.e_step(LEARN);
+        em.m_step(&stats, &[false, false]).unwrap();
+        let after = total(&em);
+        prop_assert!(after >= before - 1e-7 * before.abs(), "{before} -> {after}");
+        before = after;
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..Default::default() })]
 
@@ -138,20 +151,39 @@ proptest! {
         seed in 0u64..1000, n in 1usize..6, m in 1usize..6, every in 1usize..4,
     ) {
         let (data, labels) = case(seed, 24, [n, 3], |i| i < 3 || i % every == 0);
-        let prior = OneToOne { n_atoms: m };
-        let mut em = em(seed, &data, &labels, &prior);
-        em.normalise = false;
-        let total = |em: &Em| -> f64 {
-            em.survey(KEEP).modalities.iter().map(|x| x.log_likelihood).sum()
-        };
-        let mut before = total(&em);
-        for _ in 0..12 {
-            let stats = em.e_step(LEARN);
-            em.m_step(&stats, &[false, false]).unwrap();
-            let after = total(&em);
-            prop_assert!(after >= before - 1e-7 * before.abs(), "{before} -> {after}");
-            before = after;
-        }
+        rises(em(seed, &data, &labels, Arc::new(OneToOne { n_atoms: m })))?;
+    }
+
+    /// And for every prior.
+    #[test]
+    fn likelihood_never_falls_with_labels_on_trees(
+        seed in 0u64..1000, n in 1usize..6, every in 1usize..4,
+        kind in prop_oneof![
+            Just(PriorKind::AtomToSubspace), Just(PriorKind::Hierarchical), Just(PriorKind::Tree)
+        ],
+    ) {
+        let (data, labels) = case(seed, 24, [n, 3], |i| i < 3 || i % every == 0);
+        rises(em(seed, &data, &labels, kind.on(&super::tree_laws::branches(2))))?;
+    }
+
+    /// Atoms of a branch that are turned into one another take W with them: where they share a
+    /// variance, nothing else changes, nor do the sums that W is made of.
+    #[test]
+    fn w_turns_with_the_atoms(seed in 0u64..1000, n in 1usize..6) {
+        let (data, labels) = case(seed, 24, [n, 3], |_| true);
+        let prior = PriorKind::AtomToSubspace.on(&super::tree_laws::branches(2));
+        let mut em = em(seed, &data, &labels, prior);
+        let before = total(&em);
+        principal_axes(&mut em);
+        assert_close(total(&em), before, 1e-9, "log p(Y, H)");
+        let stats = em.survey(KEEP);
+        let mut turned = stats.modalities[1].labels.clone().unwrap();
+        let t = matrix(&mut rng(seed), 6, 6);
+        let told = |sums: &LabelSums, w: &Array2<f64>| (&sums.hmu * w).sum();
+        let w = em.task.as_ref().unwrap().w[1].clone();
+        let expected = told(&turned, &w);
+        turned.transform(&inverse(&t).0);
+        assert_close(told(&turned, &w.dot(&t)), expected, 1e-6, "sum of h' W mu");
     }
 
     /// Samples without a label add nothing to the sums for W.
@@ -159,13 +191,13 @@ proptest! {
     fn samples_without_a_label_say_nothing_of_w(seed in 0u64..1000, n in 1usize..5) {
         let known = |i: usize| i < 9 || i.is_multiple_of(2);
         let (data, labels) = case(seed, 30, [n, 2], known);
-        let prior = OneToOne { n_atoms: 3 };
-        let all = em(seed, &data, &labels, &prior);
+        let prior = Arc::new(OneToOne { n_atoms: 3 });
+        let all = em(seed, &data, &labels, prior.clone());
         let rows: Vec<usize> = (0..30).filter(|&i| known(i)).collect();
         let few = data.select(&rows, &[0, 1]);
         let given: Vec<Option<usize>> = rows.iter().map(|&i| Some(i % 3)).collect();
         let few_labels = Labels::classes(&given).unwrap();
-        let mut part = em(seed, &few, &few_labels, &prior);
+        let mut part = em(seed, &few, &few_labels, prior);
         part.d = all.d.clone();
         part.s = all.s.clone();
         let (all, part) = (all.survey(KEEP), part.survey(KEEP));
@@ -195,8 +227,7 @@ fn beta_settles_at_the_noise_of_the_labels() {
     let scales = |_: &str| Ok((ndarray::ArrayView1::from(&[0.0; 8][..]), 1.0));
     let known = Data::with_scales(vec![("m0".into(), y)], scales).unwrap();
     let prior = OneToOne { n_atoms: m };
-    let mut em =
-        Em::new(&known, std::sync::Arc::new(prior), Posterior::Exact, Schedule::Full, l, 1);
+    let mut em = Em::new(&known, Arc::new(prior), Posterior::Exact, Schedule::Full, l, 1);
     (em.d, em.s) = (vec![d], vec![0.05f64.powi(2)]);
     em.gamma.fill(1.0);
     let rows: Vec<usize> = (200..l).collect();

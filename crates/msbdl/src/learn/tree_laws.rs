@@ -30,7 +30,7 @@ fn data(seed: u64, l: usize, sizes: &[usize], missing: bool) -> Data {
 }
 
 /// Three branches of one, two and three leaves; with three modalities, deeper ones of the third.
-fn branches(modalities: usize) -> Branches {
+pub(super) fn branches(modalities: usize) -> Branches {
     let two = r#"[{"m0":[0],"m1":[0]},{"m0":[1],"m1":[1,3]},{"m0":[2],"m1":[2,4,5]}]"#;
     let three = r#"[{"m0":[0],"m1":[0],"m2":[{"atom":0,"under":["m1",0]}]},
         {"m0":[1],"m1":[1,3],"m2":[{"atom":2,"under":["m1",3]},1]},

@@ -13,8 +13,10 @@ use crate::input::task::TaskPlan;
 use crate::support::linalg;
 use crate::support::score;
 
-/// Validation samples that are looked at: enough to tell two likelihoods apart.
+/// Validation samples that are looked at, and those of them that judge beta: pairs of likelihoods
+/// that differ little are told apart by few, and each costs a factorisation.
 const AT_MOST: usize = 500;
+const JUDGES: usize = 150;
 /// Looks without any gain after which the paper's procedure ends.
 const PATIENCE: usize = 30;
 
@@ -62,10 +64,12 @@ impl Validator {
         let factor = self.alpha2.powf(self.every as f64 / self.blocks as f64);
         let mut fell = false;
         for (j, held) in codes.iter().enumerate() {
-            let less = (factor * task.beta2[j]).max(LEAST);
-            if less < task.beta2[j]
-                && held.log_likelihood(task, j, less) > held.log_likelihood(task, j, task.beta2[j])
-            {
+            let (now, less) = (task.beta2[j], (factor * task.beta2[j]).max(LEAST));
+            if less >= now {
+                continue;
+            }
+            let [as_is, with_less] = held.log_likelihoods(task, j, [now, less]);
+            if with_less > as_is {
                 task.beta2[j] = less;
                 fell = true;
             }
@@ -136,17 +140,23 @@ struct Held {
 }
 
 impl Held {
-    /// sum_i log N(h_i; W mu_i, beta^2 I + W Sigma_i W^T), Sigma taken as diagonal: p(h | y).
-    fn log_likelihood(&self, task: &Task, j: usize, beta2: f64) -> f64 {
+    /// sum_i log N(h_i; W mu_i, beta^2 I + W Sigma_i W^T), Sigma taken as diagonal: p(h | y) of some
+    /// samples, for several beta^2.
+    fn log_likelihoods<const K: usize>(&self, task: &Task, j: usize, beta2: [f64; K]) -> [f64; K] {
         let w = &task.w[j];
         let told = linalg::product(self.mu.view(), w.t());
-        let each = self.samples.iter().enumerate().map(|(i, &sample)| {
-            let mut c = linalg::product((w * &self.variance.row(i)).view(), w.t());
-            c.diag_mut().mapv_inplace(|x| x + beta2);
+        let mut sums = [0.0; K];
+        let step = self.samples.len().div_ceil(JUDGES).max(1);
+        for (i, &sample) in self.samples.iter().enumerate().step_by(step) {
+            let c = (w * &self.variance.row(i)).dot(&w.t());
             let off = &task.h.row(sample) - &told.row(i);
-            linalg::log_normal(off.view(), c.view()).unwrap_or(f64::NEG_INFINITY)
-        });
-        each.sum()
+            for (sum, beta2) in sums.iter_mut().zip(beta2) {
+                let mut c = c.clone();
+                c.diag_mut().mapv_inplace(|x| x + beta2);
+                *sum += linalg::log_normal(off.view(), c.view()).unwrap_or(f64::NEG_INFINITY);
+            }
+        }
+        sums
     }
 }
 

@@ -3,13 +3,11 @@
 //! Switched codes keep a few atoms, and which of two similar atoms is kept changes at random;
 //! what is read off must change little when the sample changes little.
 
-use std::sync::Arc;
-
 use ndarray::{Array1, Array2};
 
-use super::Model;
+use super::{ModalityModel, Model};
 use crate::input::data::Data;
-use crate::input::prior::{GammaStep, OneToOne};
+use crate::input::prior::GammaStep;
 use crate::learn::e_step::{Posterior, Want, e_step};
 use crate::learn::em::{Ask, Em, Schedule};
 
@@ -28,37 +26,36 @@ pub(crate) struct SoftCodes {
 impl Model {
     /// EM with the dictionaries fixed, under noise that falls to `multiple` times what was found.
     pub(crate) fn soft_codes(&self, data: &Data, multiple: f64) -> SoftCodes {
-        let (l, m) = (data.n_samples(), self.n_branches());
-        let zeros = || data.modalities().iter().map(|_| Array2::zeros((l, m))).collect();
+        let l = data.n_samples();
+        let used: Vec<&ModalityModel> =
+            data.modalities().iter().filter_map(|x| self.modality(x.name())).collect();
+        let zeros = || used.iter().map(|x| Array2::zeros((l, x.dictionary.ncols()))).collect();
         let mut codes = SoftCodes { mean: zeros(), variance: zeros() };
         for from in (0..l).step_by(AT_ONCE) {
             let part = data.part(from..(from + AT_ONCE).min(l));
-            self.soft_part(&part, multiple, from, &mut codes);
+            self.soft_part(&part, &used, multiple, from, &mut codes);
         }
         codes
     }
 
-    fn soft_part(&self, data: &Data, multiple: f64, from: usize, codes: &mut SoftCodes) {
-        let m = self.n_branches();
-        let prior = Arc::new(OneToOne { n_atoms: m });
+    fn soft_part(
+        &self,
+        data: &Data,
+        used: &[&ModalityModel],
+        multiple: f64,
+        from: usize,
+        codes: &mut SoftCodes,
+    ) {
         let l = data.n_samples();
+        let prior = self.prior_of(used);
         let mut em = Em::new(data, prior, Posterior::Exact, Schedule::Full, l, self.seed);
-        let mut noise = Vec::new();
-        for modality in data.modalities() {
-            let Some(learnt) = self.modality(modality.name()) else { return };
-            em.d.push(learnt.dictionary.clone());
-            noise.push(learnt.sigma2 / (learnt.scale * learnt.scale));
-        }
-        for ((offset, modality), learnt) in em
-            .offset
-            .iter_mut()
-            .zip(data.modalities())
-            .zip(data.modalities().iter().filter_map(|modality| self.modality(modality.name())))
-        {
-            let off: Array1<f64> = &learnt.mean - modality.mean();
+        em.d = used.iter().map(|x| x.dictionary.clone()).collect();
+        let noise: Vec<f64> = used.iter().map(|x| x.sigma2 / (x.scale * x.scale)).collect();
+        for ((offset, modality), used) in em.offset.iter_mut().zip(data.modalities()).zip(used) {
+            let off: Array1<f64> = &used.mean - modality.mean();
             offset.assign(&(off / modality.scale()));
         }
-        em.gamma.fill(self.slab.power);
+        em.level(self.slab.power);
         let first = FIRST.max(multiple);
         for t in 0..STEPS {
             let now = first * (multiple / first).powf(t as f64 / (STEPS - 1) as f64);
@@ -69,6 +66,7 @@ impl Model {
         for (j, prepared) in em.prepared(Posterior::Exact).iter().enumerate() {
             let modality = &data.modalities()[j];
             let y = modality.y() - &em.offset[j];
+            let m = em.d[j].ncols();
             let mut v = Array2::zeros((l, m));
             (0..l).for_each(|row| v.row_mut(row).assign(&em.variances(j, row)));
             let answer = e_step(prepared, y.view(), v.view(), Want { cov: false, slopes: false });

@@ -12,6 +12,7 @@ mod approximate;
 mod blocked;
 mod gram_form;
 mod lanes;
+mod m_form;
 mod n_form;
 mod panel;
 mod slopes;
@@ -29,6 +30,8 @@ const ALIVE: f64 = 1e-13;
 
 /// From this size on, the matrices of several samples side by side leave the cache.
 const LARGE: usize = 200;
+/// The same for the M-form, whose matrix has its inverse beside it.
+const M_LARGE: usize = 150;
 
 /// How the posterior of a sample is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,15 +209,16 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         run(dictionary.kernel, Form::Approximate, &task, &all, &mut out);
         return out;
     }
-    let (sparse, dense) = task.split_by_cost();
+    let split = task.split_by_cost();
     if task.n() < LARGE {
-        run(dictionary.kernel, Form::N, &task, &dense, &mut out);
+        run(dictionary.kernel, Form::N, &task, &split.by_features, &mut out);
     } else {
-        blocked::run(&task, &dense, &mut out);
+        blocked::run(&task, &split.by_features, &mut out);
     }
-    if !sparse.is_empty() {
+    if !(split.by_used_atoms.is_empty() && split.by_atoms.is_empty()) {
         task.projection = linalg::product(task.y, task.d);
-        run(dictionary.kernel, Form::Gram, &task, &sparse, &mut out);
+        run(dictionary.kernel, Form::Gram, &task, &split.by_used_atoms, &mut out);
+        run(dictionary.kernel, Form::M, &task, &split.by_atoms, &mut out);
     }
     out
 }
@@ -227,7 +231,7 @@ struct Task<'a> {
     y: ArrayView2<'a, f64>,
     v: ArrayView2<'a, f64>,
     want: Want,
-    /// Y D, rows x M; only for the Gram form.
+    /// Y D, rows x M; only for the Gram and M-forms.
     projection: Array2<f64>,
 }
 
@@ -285,12 +289,16 @@ impl Task<'_> {
         self.v_row(row).iter().map(|v| usize::from(*v > least)).sum()
     }
 
-    /// Samples for the Gram form, by the number of atoms in use, and for the N-form: whichever
-    /// takes fewer multiplications.
-    fn split_by_cost(&self) -> (Vec<usize>, Vec<usize>) {
+    /// Samples by the form that takes the fewest multiplications; those for the Gram form by the
+    /// number of atoms in use.
+    fn split_by_cost(&self) -> Split {
+        /// Short rows keep the M-form below the speed of the N-form.
+        const SHORT: f64 = 1.25;
         let (n, m) = (self.n() as f64, self.m() as f64);
-        let n_form =
-            n * n * m + n * n * n / 6.0 + if self.want.cov { n * m * m / 2.0 } else { 0.0 };
+        let cov = f64::from(u8::from(self.want.cov));
+        let n_form = n * n * m + n * n * n / 6.0 + cov * n * m * m / 2.0;
+        let m_form = SHORT * (m * m * m * (2.0 + cov) / 6.0 + 3.0 * m * m) + n * m;
+        let by_atoms = m_form < n_form && self.m() < M_LARGE;
         let gram_form = |k: usize| {
             let k = k as f64;
             // Gathering and scattering move single numbers, some ten times slower than a tile.
@@ -298,13 +306,35 @@ impl Task<'_> {
             let leaves_cache = if k < LARGE as f64 { 1.0 } else { 2.5 };
             (k * k * k / 2.0 + 10.0 * k * k + n * m + slopes) * leaves_cache
         };
-        let most = (0..=self.m()).take_while(|&k| gram_form(k) < n_form).count();
-        let (mut sparse, mut dense) = (vec![Vec::new(); most], Vec::new());
+        let other = if by_atoms && !self.want.slopes { m_form } else { n_form };
+        let most = (0..=self.m()).take_while(|&k| gram_form(k) < other).count();
+        let (mut sparse, mut split) = (vec![Vec::new(); most], Split::default());
         for row in 0..self.v.nrows() {
-            sparse.get_mut(self.n_active(row)).unwrap_or(&mut dense).push(row);
+            let dense = match by_atoms && self.suits_m_form(row) {
+                true => &mut split.by_atoms,
+                false => &mut split.by_features,
+            };
+            sparse.get_mut(self.n_active(row)).unwrap_or(dense).push(row);
         }
-        (sparse.concat(), dense)
+        split.by_used_atoms = sparse.concat();
+        split
     }
+
+    /// Whether what the M-form is asked for is exact: slopes are divided by variances there.
+    fn suits_m_form(&self, row: usize) -> bool {
+        /// The least variance, as a share of the noise, that slopes of ten digits ask for.
+        const SHARP: f64 = 1e-6;
+        let sharp = |v: &f64| *v > SHARP * self.s;
+        !self.want.slopes || self.v_row(row).iter().all(sharp)
+    }
+}
+
+/// Samples by the form that suits them.
+#[derive(Default)]
+struct Split {
+    by_features: Vec<usize>,
+    by_used_atoms: Vec<usize>,
+    by_atoms: Vec<usize>,
 }
 
 /// D^T D, filled up by columns of noughts for whole registers.
@@ -324,6 +354,7 @@ fn contiguous<'a>(matrix: &'a ArrayView2<f64>, row: usize) -> &'a [f64] {
 #[derive(Clone, Copy, Debug)]
 enum Form {
     N,
+    M,
     Gram,
     Approximate,
 }
@@ -368,6 +399,7 @@ unsafe fn with_lanes<V: lanes::Lanes, const T: usize>(
     unsafe {
         match form {
             Form::N => n_form::run::<V, T>(task, rows, out),
+            Form::M => m_form::run::<V, T>(task, rows, out),
             Form::Gram => gram_form::run::<V, T>(task, rows, out),
             Form::Approximate => approximate::run::<V>(task, rows, out),
         }
