@@ -139,3 +139,35 @@ fn a_stopped_fit_is_a_model() {
         assert_eq!(model.encode(named).unwrap().gamma.dim(), (500, 16));
     }
 }
+
+/// Every tree prior on a small case, against what it gave before (UPDATE_GOLDEN=1 writes anew).
+#[test]
+fn trees_are_as_before() {
+    let truth = small(4, 0.7);
+    let mut found = String::new();
+    for prior in [PriorKind::AtomToSubspace, PriorKind::Hierarchical, PriorKind::Tree] {
+        let model = fit(&data(&truth), &config(prior), &mut Silent).unwrap();
+        for x in &model.modalities {
+            // Neither signs nor the order of the leaves matter.
+            let total: f64 = x.dictionary.iter().map(|d| d.abs()).sum();
+            found += &format!("{prior:?} {} {:.9e} {total:.9e}\n", x.name, x.sigma2);
+        }
+        let sizes: Vec<_> = (0..16).map(|k| model.branches.atoms(1, k).len()).collect();
+        found += &format!("{prior:?} leaves {sizes:?} {:?}\n", model.identified);
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/trees.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &found).unwrap();
+    }
+    let golden = std::fs::read_to_string(path).unwrap();
+    assert_eq!(golden.lines().count(), found.lines().count());
+    for (golden, found) in golden.lines().zip(found.lines()) {
+        for (a, b) in golden.split(' ').zip(found.split(' ')) {
+            match (a.parse::<f64>(), b.parse::<f64>()) {
+                // Other instruction sets round differently.
+                (Ok(a), Ok(b)) => assert!((a - b).abs() <= 1e-6 * a.abs(), "{golden}\n{found}"),
+                _ => assert_eq!(a, b, "{golden}\n{found}"),
+            }
+        }
+    }
+}

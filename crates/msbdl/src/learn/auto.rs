@@ -17,9 +17,10 @@
 
 use std::sync::Arc;
 
-use super::em::{Em, keep_largest};
-use super::leaves::separate;
+use super::em::{Ask, Em, keep_largest};
+use super::leaves::{separate, untangle};
 use super::noise::{Average, update_noise};
+use super::pair::repair_pairing;
 use super::prune::prune;
 use super::run::{Outcome, Repair, Run};
 use super::span::{principal_axes, unit_atoms};
@@ -201,12 +202,13 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
         if leafy {
             principal_axes(&mut run.em);
         }
-        if let Some(tree) = tree.as_mut().filter(|_| t + 1 == SELECT * blocks * 3 / 4) {
-            tree.rounds += 1;
-            // Told apart, a leaf that is borrowed from another branch lies wholly in its span.
-            separate(&mut run.em);
-            tree.branches =
-                prune(&mut run.em, &tree.shape.end, tree.branches.root(), tree.rounds > 1);
+        if leafy && t + 1 == SELECT * blocks * 3 / 4 {
+            sort_leaves(&mut run.em);
+            if let Some(tree) = &mut tree {
+                tree.rounds += 1;
+                tree.branches =
+                    prune(&mut run.em, &tree.shape.end, tree.branches.root(), tree.rounds > 1);
+            }
         }
     }
     if leafy {
@@ -218,6 +220,15 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
         }
     }
     Ok(active)
+}
+
+/// Told apart, a leaf that belongs elsewhere is seen to go with another root.
+fn sort_leaves(em: &mut Em) {
+    separate(em);
+    untangle(em);
+    let stats = em.survey(Ask { gamma: GammaStep::Keep, learn: false, cross: true });
+    em.e_steps += 1.0;
+    repair_pairing(em, &stats);
 }
 
 impl Slab {

@@ -1,166 +1,180 @@
 //! Tells the leaves of a branch apart where they switch on and off, and says where they do not.
 //!
 //! Leaves that are always on together can be turned into one another without changing anything;
-//! only their span is known. Leaves that switch on and off independently leave coefficients
-//! that are often nought along the true atoms and along no others, so once the coefficients are
-//! made uncorrelated, the right rotation is the one under which they look most like
-//! "nought with some probability, Gaussian otherwise".
+//! only their span is known. Leaves that switch on and off independently have axes of their own
+//! (axes.rs). So have branches, which are mixed up where their codes are correlated.
 
 use ndarray::{Array2, Axis};
 
+use super::axes::Axes;
 use super::e_step::{Posterior, Want, e_step};
 use super::em::Em;
+use super::pair::assign;
 use crate::support::linalg;
 
 /// Samples that are looked at.
 const SURVEY: usize = 4000;
-/// Leaves shorter than this share of the branch's longest (in |d|^2) are left alone.
-const LEAST: f64 = 0.02;
+/// Leaves shorter than these shares of the branch's longest (in |d|^2) are left alone: beside
+/// the leaves of the same branch, and beside those of another.
+const LEAST: (f64, f64) = (0.02, 0.1);
 /// Samples per leaf that a branch must have for its leaves to be told apart.
 const ENOUGH: usize = 10;
-/// Angles tried in a plane, and rounds over all planes.
-const ANGLES: usize = 60;
-const SWEEPS: usize = 4;
-/// Probabilities of being on that are tried.
-const ON: [f64; 4] = [0.3, 0.5, 0.7, 0.9];
-
 /// Log-likelihood that switching must gain over always being on for atoms to be identified: leaves
 /// that are always on gain up to 8 by chance, leaves that are on half of the time 45 and more.
 const CLEAR: f64 = 15.0;
+/// Correlation of codes above which two branches are mixed up with each other: independent ones
+/// that are on in a hundred samples, ten of them common, reach a tenth.
+const TANGLED: f64 = 0.2;
 
-/// Turns the leaves of every branch to where they switch on and off most clearly; whether that
-/// is clear enough to call the atoms identified, per branch.
+/// Gives the leaves of every branch the axes along which they switch, where they do so clearly;
+/// whether they do, per branch.
 pub(crate) fn separate(em: &mut Em) -> Vec<bool> {
     let mut identified = vec![true; em.prior.n_branches()];
     for j in 0..em.d.len() {
-        let gains = separate_in(em, j);
-        for ((identified, gain), atoms) in identified.iter_mut().zip(gains).zip(em.members(j)) {
-            *identified &= atoms.len() < 2 || gain > CLEAR;
+        let members = em.members(j);
+        if members.iter().all(|atoms| atoms.len() < 2) {
+            continue;
         }
+        let codes = Codes::of(em, j);
+        let mut change = Change::none(em.d[j].ncols());
+        for (k, atoms) in members.iter().enumerate().filter(|(_, atoms)| atoms.len() > 1) {
+            let long = codes.long(atoms, LEAST.0);
+            let found = codes.axes(&long, &[k]).filter(|axes| axes.switching > CLEAR);
+            identified[k] &= found.is_some();
+            if let Some(axes) = found {
+                change.set(&long, &axes.t, &axes.inverse);
+            }
+        }
+        em.transform(j, &change.t, &change.inverse);
     }
     identified
 }
 
-fn separate_in(em: &mut Em, j: usize) -> Vec<f64> {
-    let members = em.members(j);
-    let mut gains = vec![0.0; members.len()];
-    if members.iter().all(|atoms| atoms.len() < 2) {
-        return gains;
-    }
-    let (mu, branch_on) = codes(em, j);
-    let m = em.d[j].ncols();
-    let (mut t, mut inverse) = (Array2::<f64>::eye(m), Array2::<f64>::eye(m));
-    let length = em.d[j].map_axis(Axis(0), |d| d.dot(&d));
-    for (k, atoms) in members.iter().enumerate() {
-        let longest = atoms.iter().fold(0.0, |a: f64, &m| a.max(length[m]));
-        let atoms: Vec<usize> =
-            atoms.iter().copied().filter(|&m| length[m] > LEAST * longest).collect();
-        let rows: Vec<usize> = (0..mu.nrows()).filter(|&i| branch_on[[i, k]]).collect();
-        if atoms.len() < 2 || rows.len() < ENOUGH * atoms.len() {
-            continue;
+/// Takes branches apart whose codes are correlated, two by two, where that makes them sparser.
+pub(crate) fn untangle(em: &mut Em) {
+    for j in 0..em.d.len() {
+        let codes = Codes::of(em, j);
+        let long: Vec<Vec<usize>> =
+            em.members(j).iter().map(|atoms| codes.long(atoms, LEAST.1)).collect();
+        let mut change = Change::none(em.d[j].ncols());
+        let mut done = vec![false; long.len()];
+        for (k, l) in codes.tangled(&long) {
+            if done[k] || done[l] {
+                continue;
+            }
+            let atoms = [&long[k][..], &long[l]].concat();
+            let found = codes.axes(&atoms, &[k, l]).filter(|axes| axes.sparser > CLEAR);
+            let Some(axes) = found else { continue };
+            (done[k], done[l]) = (true, true);
+            // New atoms take the places of the old ones that they are most like.
+            let old = em.d[j].select(Axis(1), &atoms);
+            let new = linalg::product(old.view(), axes.t.view());
+            let from = assign(&crate::support::recovery::cosines(old.view(), new.view()));
+            let t = axes.t.select(Axis(1), &from);
+            change.set(&atoms, &t, &axes.inverse.select(Axis(0), &from));
         }
-        let x = mu.select(Axis(0), &rows).select(Axis(1), &atoms);
-        let energy = length[atoms[0]] * x.column(0).dot(&x.column(0)) / rows.len() as f64;
-        // Made uncorrelated on some hundred samples, coefficients are off by a tenth.
-        let noise = (em.s[j] / energy).clamp(0.01, 0.5);
-        let Some(turned) = Turned::of(&x, noise) else { continue };
-        gains[k] = turned.gain;
+        em.transform(j, &change.t, &change.inverse);
+    }
+}
+
+/// D T for a whole dictionary, put together from some of its atoms.
+struct Change {
+    t: Array2<f64>,
+    inverse: Array2<f64>,
+}
+
+impl Change {
+    fn none(m: usize) -> Self {
+        Change { t: Array2::eye(m), inverse: Array2::eye(m) }
+    }
+
+    fn set(&mut self, atoms: &[usize], t: &Array2<f64>, inverse: &Array2<f64>) {
         for (row, &a) in atoms.iter().enumerate() {
             for (column, &b) in atoms.iter().enumerate() {
-                t[[a, b]] = turned.t[[row, column]];
-                inverse[[a, b]] = turned.inverse[[row, column]];
+                self.t[[a, b]] = t[[row, column]];
+                self.inverse[[a, b]] = inverse[[row, column]];
             }
         }
     }
-    em.transform(j, &t, &inverse);
-    gains
 }
 
-/// Posterior means of modality `j` for some samples, and which branches they use.
-fn codes(em: &Em, j: usize) -> (Array2<f64>, Array2<bool>) {
-    let modality = &em.data.modalities()[j];
-    let (k, m) = (em.prior.n_gamma(), em.d[j].ncols());
-    let there = |row: &usize| modality.present()[em.sample(*row)];
-    let rows: Vec<usize> = em.some_rows(SURVEY).into_iter().filter(there).collect();
-    let samples: Vec<usize> = rows.iter().map(|&row| em.sample(row)).collect();
-    let y = modality.y().select(Axis(0), &samples) - &em.offset[j];
-    let mut v = Array2::zeros((rows.len(), m));
-    let mut on = Array2::from_elem((rows.len(), em.prior.n_branches()), false);
-    let mut branches = vec![0.0; em.prior.n_branches()];
-    for (i, &row) in rows.iter().enumerate() {
-        let gamma = &em.gamma[row * k..(row + 1) * k];
-        // A freshly made array is contiguous, so the slice is always there.
-        em.prior.variances(gamma, j, v.row_mut(i).as_slice_mut().unwrap_or(&mut []));
-        em.prior.branch_variances(gamma, &mut branches);
-        on.row_mut(i).iter_mut().zip(&branches).for_each(|(on, v)| *on = *v > 0.0);
-    }
-    let prepared = em.prepared(Posterior::Exact);
-    let want = Want { cov: false, slopes: false };
-    let answer = e_step(&prepared[j], y.view(), v.view(), want);
-    v.iter_mut().zip(answer.t.iter()).for_each(|(v, t)| *v *= t);
-    (v, on)
+/// What some samples say of one modality.
+struct Codes {
+    /// Posterior means, rows x atoms.
+    mu: Array2<f64>,
+    /// Rows x branches.
+    on: Array2<bool>,
+    /// |d|^2 of the atoms.
+    length: Vec<f64>,
+    s: f64,
+    /// Variance of a coefficient that is on.
+    power: f64,
 }
 
-/// New leaves D T of a branch.
-struct Turned {
-    t: Array2<f64>,
-    inverse: Array2<f64>,
-    gain: f64,
-}
-
-impl Turned {
-    /// `x` are the coefficients, a row a sample; `noise` is a share of their variance.
-    fn of(x: &Array2<f64>, noise: f64) -> Option<Self> {
-        let (n, r) = x.dim();
-        let (values, axes) = linalg::eigen((linalg::gram(x.view()) / n as f64).view())?;
-        if values[r - 1] <= 1e-9 * values[0] {
-            return None;
+impl Codes {
+    fn of(em: &Em, j: usize) -> Self {
+        let modality = &em.data.modalities()[j];
+        let (k, m) = (em.prior.n_gamma(), em.d[j].ncols());
+        let there = |row: &usize| modality.present()[em.sample(*row)];
+        let rows: Vec<usize> = em.some_rows(SURVEY).into_iter().filter(there).collect();
+        let samples: Vec<usize> = rows.iter().map(|&row| em.sample(row)).collect();
+        let y = modality.y().select(Axis(0), &samples) - &em.offset[j];
+        let mut v = Array2::zeros((rows.len(), m));
+        let mut on = Array2::from_elem((rows.len(), em.prior.n_branches()), false);
+        let mut branches = vec![0.0; em.prior.n_branches()];
+        for (i, &row) in rows.iter().enumerate() {
+            let gamma = &em.gamma[row * k..(row + 1) * k];
+            // A freshly made array is contiguous, so the slice is always there.
+            em.prior.variances(gamma, j, v.row_mut(i).as_slice_mut().unwrap_or(&mut []));
+            em.prior.branch_variances(gamma, &mut branches);
+            on.row_mut(i).iter_mut().zip(&branches).for_each(|(on, v)| *on = *v > 0.0);
         }
-        // z = x E V^-1/2 has unit covariance, so D x = (D E V^1/2) z.
-        let whiten = |power: f64| {
-            Array2::from_shape_fn((r, r), |(i, k)| axes[[i, k]] * values[k].powf(power))
+        let power = v.iter().fold(0.0, |a: f64, &v| a.max(v));
+        let prepared = em.prepared(Posterior::Exact);
+        let want = Want { cov: false, slopes: false };
+        let answer = e_step(&prepared[j], y.view(), v.view(), want);
+        v.iter_mut().zip(answer.t.iter()).for_each(|(v, t)| *v *= t);
+        let length = em.d[j].columns().into_iter().map(|d| d.dot(&d)).collect();
+        Codes { mu: v, on, length, s: em.s[j], power }
+    }
+
+    /// Those of `atoms` that are no shorter than a share of the longest.
+    fn long(&self, atoms: &[usize], least: f64) -> Vec<usize> {
+        let longest = atoms.iter().fold(0.0, |a: f64, &m| a.max(self.length[m]));
+        atoms.iter().copied().filter(|&m| self.length[m] > least * longest).collect()
+    }
+
+    /// Pairs of branches with correlated codes, the most correlated first.
+    fn tangled(&self, atoms: &[Vec<usize>]) -> Vec<(usize, usize)> {
+        let c = linalg::gram(self.mu.view());
+        let correlation = |a: usize, b: usize| {
+            c[[a, b]].abs() / (c[[a, a]] * c[[b, b]]).sqrt().max(f64::MIN_POSITIVE)
         };
-        let mut z = linalg::product(x.view(), whiten(-0.5).view());
-        let mut q = Array2::<f64>::eye(r);
-        for _ in 0..SWEEPS {
-            for a in 0..r {
-                for b in 0..a {
-                    turn_plane(&mut z, &mut q, a, b, noise);
+        let mut pairs = Vec::new();
+        for k in 0..atoms.len() {
+            for l in 0..k {
+                let each = atoms[k].iter().flat_map(|&a| atoms[l].iter().map(move |&b| (a, b)));
+                let most = each.map(|(a, b)| correlation(a, b)).fold(0.0, f64::max);
+                if most > TANGLED {
+                    pairs.push((most, k, l));
                 }
             }
         }
-        let score = |p: f64| z.iter().map(|&z| log_density(z, p, noise)).sum::<f64>();
-        let best = ON.into_iter().map(score).fold(f64::NEG_INFINITY, f64::max);
-        let gain = best - score(1.0);
-        let t = linalg::product(whiten(0.5).view(), q.view());
-        let inverse = linalg::product(q.t(), whiten(-0.5).t());
-        Some(Turned { t, inverse, gain })
+        pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+        pairs.into_iter().map(|(_, k, l)| (k, l)).collect()
     }
-}
 
-/// Turns columns a and b of `z` by the best of some angles.
-fn turn_plane(z: &mut Array2<f64>, q: &mut Array2<f64>, a: usize, b: usize, noise: f64) {
-    let (left, right) = (z.column(a).to_owned(), z.column(b).to_owned());
-    let score = |angle: f64| {
-        let (sin, cos) = angle.sin_cos();
-        let each = left.iter().zip(&right).map(|(l, r)| {
-            log_density(cos * l + sin * r, 0.5, noise) + log_density(cos * r - sin * l, 0.5, noise)
-        });
-        each.sum::<f64>()
-    };
-    let step = std::f64::consts::FRAC_PI_2 / ANGLES as f64;
-    let best = (0..ANGLES).map(|i| i as f64 * step).max_by(|x, y| score(*x).total_cmp(&score(*y)));
-    let (sin, cos) = best.unwrap_or(0.0).sin_cos();
-    for matrix in [z, q] {
-        for mut row in matrix.rows_mut() {
-            let (l, r) = (row[a], row[b]);
-            (row[a], row[b]) = (cos * l + sin * r, cos * r - sin * l);
+    /// The axes of these atoms in the samples that use one of these branches.
+    fn axes(&self, atoms: &[usize], branches: &[usize]) -> Option<Axes> {
+        let used = |i: &usize| branches.iter().any(|&k| self.on[[*i, k]]);
+        let rows: Vec<usize> = (0..self.mu.nrows()).filter(used).collect();
+        if atoms.len() < 2 || rows.len() < ENOUGH * atoms.len() {
+            return None;
         }
+        let x = self.mu.select(Axis(0), &rows).select(Axis(1), atoms);
+        let energy = self.length[atoms[0]] * x.column(0).dot(&x.column(0)) / rows.len() as f64;
+        // Made uncorrelated on some hundred samples, coefficients are off by a tenth.
+        let noise = (self.s / energy).clamp(0.01, 0.5);
+        Axes::of(&x, noise, self.power)
     }
-}
-
-/// log p(z) of a coefficient of unit variance that is on with probability `p`.
-fn log_density(z: f64, p: f64, noise: f64) -> f64 {
-    let normal = |v: f64| (-0.5 * z * z / v).exp() / v.sqrt();
-    (p * normal(1.0 / p + noise) + (1.0 - p) * normal(noise) + f64::MIN_POSITIVE).ln()
 }

@@ -1,6 +1,7 @@
 //! Learns dictionaries: E-step, M-step, and the procedures made of them.
 
 pub(crate) mod auto;
+pub(crate) mod axes;
 pub(crate) mod clean;
 pub mod e_step;
 pub mod em;
