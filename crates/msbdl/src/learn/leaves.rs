@@ -178,3 +178,41 @@ impl Codes {
         Axes::of(&x, noise, self.power)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::data::Data;
+    use crate::input::prior::OneToOne;
+    use crate::learn::em::Schedule;
+    use crate::learn::init::start;
+    use crate::support::recovery::cosines;
+    use rand::{RngExt, SeedableRng};
+    use std::sync::Arc;
+
+    /// One atom has taken in half of another, which must then be on beside it.
+    #[test]
+    fn mixed_branches_are_taken_apart_and_others_left_alone() {
+        for (share, changes) in [(0.5, true), (0.0, false)] {
+            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+            let mut draw = |_| rng.random_range(-1.0..1.0);
+            let d = Array2::from_shape_fn((6, 3), &mut draw);
+            let mut x = Array2::from_shape_fn((400, 3), &mut draw);
+            x.mapv_inplace(|x| if rng.random_bool(0.5) { x } else { 0.0 });
+            let data = Data::new(vec![("a".to_owned(), x.dot(&d.t()))], false).unwrap();
+            let prior = Arc::new(OneToOne { n_atoms: 3 });
+            let mut em = Em::new(&data, prior, Posterior::Exact, Schedule::Full, 400, 1);
+            start(&mut em, 1);
+            let mut mixed = d.clone();
+            mixed.column_mut(0).scaled_add(share, &d.column(1));
+            em.d[0] = mixed.clone();
+            em.s[0] = 1e-5;
+            em.gamma.fill(1.0);
+            untangle(&mut em);
+            assert_eq!(em.d[0] != mixed, changes);
+            for (k, cosine) in cosines(d.view(), em.d[0].view()).diag().iter().enumerate() {
+                assert!(*cosine > 0.995, "atom {k}: {cosine}");
+            }
+        }
+    }
+}
