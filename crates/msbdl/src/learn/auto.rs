@@ -6,7 +6,7 @@
 //! apart (leaves.rs). Two rounds decide on the number of leaves.
 //!
 //! anneal: EM under a common, falling noise finds most atoms; columns that were paired wrongly
-//!         are moved. Here and in tempering gamma takes the faster step (`GammaStep::Sharpen`).
+//!         are moved. How fast the noise falls is in pace.rs.
 //! select: coefficients are switched on or off by their posterior odds; with the supports
 //!         known, the noise of each modality can be measured.
 //! temper: EM again from many times *that* noise, so that all modalities become sharp together,
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use super::em::{Ask, Em, keep_largest};
 use super::leaves::{separate, untangle};
 use super::noise::{Average, update_noise};
+use super::pace::Pace;
 use super::pair::repair_pairing;
 use super::prune::prune;
 use super::run::{Outcome, Repair, Run};
@@ -28,21 +29,13 @@ use crate::input::branches::Branches;
 use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
 use crate::input::shape::{End, Shape};
 
-/// Passes over the samples, and the factor on the variances per pass.
-const ANNEAL: (usize, f64) = (120, 0.959);
 /// Passes of one selection: noise that may shrink by .8 a pass falls to a hundredth.
 const SELECT: usize = 20;
-/// Multiples of the noise that tempering starts from, in turn.
-const TEMPER: [f64; 3] = [50.0, 50.0, 20.0];
-/// The same where there is a single modality, with no other to tell its atoms apart.
-const TEMPER_ALONE: [f64; 3] = [50.0, 50.0, 50.0];
-/// Factor on that multiple per pass.
-const COOLING: f64 = 0.94;
 const POLISH: usize = 10;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
 const SWITCH: usize = 20;
-/// A further round where branches have leaves, between two decisions on how many.
-const TEMPER_LEAVES: f64 = 20.0;
+/// Rounds, the last ones, that decide on the number of leaves.
+const DECIDE: usize = 2;
 /// Codes are unique only while less than half of a modality's degrees of freedom are used up
 /// (the paper's Assumption 1), so no modality is annealed further than that.
 const MOST_USED: f64 = 0.5;
@@ -52,9 +45,8 @@ const FIRST_NOISE: f64 = 0.1;
 const REPAIR_EVERY: (usize, usize) = (15, 10);
 /// Tempering repairs only during this part of it: a new atom needs time to settle.
 const REPAIR_UNTIL: f64 = 0.8;
-/// The least gamma, relative to the least noise: what an atom comes back from.
-const FLOOR: f64 = 0.03;
-/// The same where gamma counts in full: adds less than a per cent to the noise.
+/// The least gamma, relative to the least noise, where gamma counts in full: adds less than a
+/// per cent to the noise.
 const POLISH_FLOOR: f64 = 0.002;
 /// Change of log s in the last round below which the noise has settled.
 const SETTLED: f64 = 0.15;
@@ -108,10 +100,11 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
     select(run, slab, None)?;
     let mut settled = false;
-    for (round, multiple) in rounds(run).into_iter().enumerate() {
+    let rounds = Pace::of(&run.em).temper;
+    for (round, &multiple) in rounds.iter().enumerate() {
         let before = run.em.s.clone();
         temper(run, slab, multiple)?;
-        let tree = (round >= TEMPER.len() - 1).then_some(&mut *tree);
+        let tree = (round + DECIDE >= rounds.len()).then_some(&mut *tree);
         let active = select(run, slab, tree)?;
         let mut moves = run.em.s.iter().zip(&before).map(|(s, before)| (s / before).ln().abs());
         settled = active > 0.0 && moves.all(|change| change < SETTLED);
@@ -123,22 +116,13 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     Ok(settled)
 }
 
-fn rounds(run: &Run) -> Vec<f64> {
-    let rounds = if run.em.d.len() == 1 { TEMPER_ALONE } else { TEMPER };
-    let further = run.em.has_leaves().then_some(TEMPER_LEAVES);
-    rounds.into_iter().chain(further).collect()
-}
-
 /// The share of the run that is done.
 fn progress(run: &Run) -> f64 {
-    let temper: usize = rounds(run).iter().map(|&x| temper_passes(x) + SELECT).sum();
+    let pace = Pace::of(&run.em);
+    let temper: usize = pace.temper.iter().map(|&x| pace.passes(x) + SELECT).sum();
     // Looking at residuals for new atoms adds a few per cent.
-    let passes = (ANNEAL.0 + SELECT + temper + POLISH) as f64 * 1.05;
+    let passes = (pace.anneal.0 + SELECT + temper + POLISH) as f64 * 1.05;
     (run.em.e_steps / passes).min(1.0)
-}
-
-fn temper_passes(multiple: f64) -> usize {
-    (multiple.ln() / -COOLING.ln()).ceil() as usize + 1
 }
 
 /// A quarter of the degrees of freedom in use: where the paper's data are.
@@ -158,11 +142,12 @@ fn least_noise(run: &Run) -> f64 {
 
 fn anneal(run: &mut Run) -> Outcome<()> {
     let blocks = run.em.n_blocks();
-    let factor = ANNEAL.1.powf(1.0 / blocks as f64);
-    for t in 0..ANNEAL.0 * blocks {
+    let pace = Pace::of(&run.em);
+    let factor = pace.anneal.1.powf(1.0 / blocks as f64);
+    for t in 0..pace.anneal.0 * blocks {
         run.progress = progress(run);
         let pair = due(t, blocks, REPAIR_EVERY.0);
-        let gamma = GammaStep::Sharpen { floor: FLOOR * least_noise(run) };
+        let gamma = pace.step(&run.em.s);
         let stats = run.iterate("anneal", gamma, Repair { pair, clean: false })?;
         for ((s, d), stats) in run.em.s.iter_mut().zip(&run.em.d).zip(&stats.modalities) {
             let used = 1.0 - stats.free / (stats.count * d.nrows()).max(1) as f64;
@@ -251,21 +236,22 @@ impl Slab {
 }
 
 fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
+    let pace = Pace::of(&run.em);
     run.em.level(slab.power);
     let noise = run.em.s.clone();
     let energy: Vec<f64> = (0..noise.len()).map(|j| run.em.energy(j)).collect();
-    let (blocks, passes_here) = (run.em.n_blocks(), temper_passes(multiple));
+    let (blocks, passes_here) = (run.em.n_blocks(), pace.passes(multiple));
     for t in 0..passes_here * blocks {
         run.progress = progress(run);
         let pass = t as f64 / blocks as f64;
-        let multiple = (multiple * COOLING.powf(pass)).max(1.0);
+        let multiple = (multiple * pace.cooling.powf(pass)).max(1.0);
         for ((s, noise), energy) in run.em.s.iter_mut().zip(&noise).zip(&energy) {
             *s = noise.max(energy.min(multiple * noise));
         }
         let last = t + 1 == passes_here * blocks;
         let pair = due(t, blocks, REPAIR_EVERY.0) || last;
         let clean = pair && pass < REPAIR_UNTIL * passes_here as f64;
-        let gamma = GammaStep::Sharpen { floor: FLOOR * least_noise(run) };
+        let gamma = pace.step(&run.em.s);
         run.iterate("temper", gamma, Repair { pair, clean })?;
     }
     run.em.s = noise;

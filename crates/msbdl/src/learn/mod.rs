@@ -12,6 +12,7 @@ mod laws;
 pub(crate) mod leaves;
 pub(crate) mod m_step;
 pub(crate) mod noise;
+pub(crate) mod pace;
 pub(crate) mod pair;
 pub(crate) mod paper;
 pub(crate) mod partition;

@@ -1,0 +1,61 @@
+//! Sets how fast noise falls while gamma is soft.
+
+use super::em::Em;
+use crate::input::prior::GammaStep;
+
+/// How annealing and tempering proceed.
+pub(crate) struct Pace {
+    /// Passes of annealing, and the factor on the variances per pass.
+    pub anneal: (usize, f64),
+    /// Multiples of the noise that tempering starts from, in turn.
+    pub temper: &'static [f64],
+    /// Factor on that multiple per pass.
+    pub cooling: f64,
+    /// Whether gamma takes the faster step.
+    sharpen: bool,
+    /// The least gamma, relative to the least noise: what an atom comes back from.
+    floor: f64,
+}
+
+const PAIRS: Pace = Pace {
+    anneal: (120, 0.959),
+    temper: &[50.0, 50.0, 20.0],
+    cooling: 0.94,
+    sharpen: true,
+    floor: 0.03,
+};
+/// A single modality has no other to tell its atoms apart.
+const ALONE: Pace = Pace { temper: &[50.0, 50.0, 50.0], ..PAIRS };
+/// Which leaf goes with which root is decided while gamma is soft, and takes the slower step; the
+/// last two rounds also decide how many leaves there are.
+const LEAVES: Pace = Pace {
+    anneal: (150, 0.967),
+    temper: &[50.0, 20.0, 20.0, 20.0],
+    cooling: 0.97,
+    sharpen: false,
+    floor: 0.02,
+};
+
+impl Pace {
+    pub fn of(em: &Em) -> &'static Pace {
+        match em.has_leaves() {
+            true => &LEAVES,
+            false if em.d.len() == 1 => &ALONE,
+            false => &PAIRS,
+        }
+    }
+
+    /// The step of gamma under the least of these noises.
+    pub fn step(&self, s: &[f64]) -> GammaStep {
+        let floor = self.floor * s.iter().copied().fold(f64::INFINITY, f64::min);
+        match self.sharpen {
+            true => GammaStep::Sharpen { floor },
+            false => GammaStep::Em { floor },
+        }
+    }
+
+    /// Passes of tempering from a multiple.
+    pub fn passes(&self, multiple: f64) -> usize {
+        (multiple.ln() / -self.cooling.ln()).ceil() as usize + 1
+    }
+}
