@@ -29,9 +29,7 @@ use crate::input::branches::Branches;
 use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
 use crate::input::shape::{End, Shape};
 
-/// Passes of one selection: noise that may shrink by .8 a pass falls to a hundredth.
-const SELECT: usize = 20;
-const POLISH: usize = 10;
+const POLISH: usize = 20;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
 const SWITCH: usize = 20;
 /// Rounds, the last ones, that decide on the number of leaves.
@@ -119,9 +117,9 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
 /// The share of the run that is done.
 fn progress(run: &Run) -> f64 {
     let pace = Pace::of(&run.em);
-    let temper: usize = pace.temper.iter().map(|&x| pace.passes(x) + SELECT).sum();
+    let temper: usize = pace.temper.iter().map(|&x| pace.passes(x) + pace.select).sum();
     // Looking at residuals for new atoms adds a few per cent.
-    let passes = (pace.anneal.0 + SELECT + temper + POLISH) as f64 * 1.05;
+    let passes = (pace.anneal.0 + pace.select + temper + POLISH) as f64 * 1.05;
     (run.em.e_steps / passes).min(1.0)
 }
 
@@ -174,11 +172,12 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
         principal_axes(&mut run.em);
     }
     let blocks = run.em.n_blocks();
-    for t in 0..SELECT * blocks {
+    let passes = Pace::of(&run.em).select;
+    for t in 0..passes * blocks {
         run.progress = progress(run);
         let repair = due(t, blocks, REPAIR_EVERY.1);
         // A new leaf is long whether it is wanted or not, so none must be new at the end.
-        let clean = repair && !(leafy && t + 1 == SELECT * blocks);
+        let clean = repair && !(leafy && t + 1 == passes * blocks);
         let repair = Repair { pair: repair, clean };
         let stats = run.iterate("select", GammaStep::Toggle(*slab), repair)?;
         update_noise(&mut run.em, &stats, Average::Robust);
@@ -187,7 +186,7 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
         if leafy {
             principal_axes(&mut run.em);
         }
-        if leafy && t + 1 == SELECT * blocks * 3 / 4 {
+        if leafy && t + 1 == passes * blocks * 3 / 4 {
             sort_leaves(&mut run.em);
             if let Some(tree) = &mut tree {
                 tree.rounds += 1;

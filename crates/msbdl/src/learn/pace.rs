@@ -1,4 +1,4 @@
-//! Sets how fast noise falls while gamma is soft.
+//! Sets how many passes the stages of `auto` take and how fast noise falls in them.
 
 use super::em::Em;
 use crate::input::prior::GammaStep;
@@ -11,6 +11,8 @@ pub(crate) struct Pace {
     pub temper: &'static [f64],
     /// Factor on that multiple per pass.
     pub cooling: f64,
+    /// Passes of one selection, in which noise may shrink by .8 a pass.
+    pub select: usize,
     /// Whether gamma takes the faster step.
     sharpen: bool,
     /// The least gamma, relative to the least noise: what an atom comes back from.
@@ -21,17 +23,19 @@ const PAIRS: Pace = Pace {
     anneal: (120, 0.959),
     temper: &[50.0, 50.0, 20.0],
     cooling: 0.94,
+    select: 10,
     sharpen: true,
     floor: 0.03,
 };
 /// A single modality has no other to tell its atoms apart.
-const ALONE: Pace = Pace { temper: &[50.0, 50.0, 50.0], ..PAIRS };
+const ALONE: Pace = Pace { temper: &[500.0, 150.0, 50.0], ..PAIRS };
 /// Which leaf goes with which root is decided while gamma is soft, and takes the slower step; the
 /// last two rounds also decide how many leaves there are.
 const LEAVES: Pace = Pace {
     anneal: (150, 0.967),
     temper: &[50.0, 20.0, 20.0, 20.0],
     cooling: 0.97,
+    select: 20,
     sharpen: false,
     floor: 0.02,
 };
