@@ -20,7 +20,7 @@ pub(crate) struct Pace {
 }
 
 const PAIRS: Pace = Pace {
-    anneal: (120, 0.959),
+    anneal: (150, 0.967),
     temper: &[50.0, 50.0, 20.0],
     cooling: 0.94,
     select: 10,
@@ -32,12 +32,12 @@ const ALONE: Pace = Pace { temper: &[500.0, 150.0, 50.0], ..PAIRS };
 /// Which leaf goes with which root is decided while gamma is soft, and takes the slower step; the
 /// last two rounds also decide how many leaves there are.
 const LEAVES: Pace = Pace {
-    anneal: (150, 0.967),
     temper: &[50.0, 20.0, 20.0, 20.0],
     cooling: 0.97,
     select: 20,
     sharpen: false,
     floor: 0.02,
+    ..PAIRS
 };
 
 impl Pace {
