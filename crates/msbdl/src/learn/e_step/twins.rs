@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use super::kernel::with_lanes;
 use super::*;
 use crate::support::random::{Purpose, stream};
 use rand::RngExt;
