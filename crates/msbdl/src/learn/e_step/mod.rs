@@ -119,11 +119,10 @@ pub struct Want {
 /// Runs the E-step of one modality: `y` rows x N, `v` rows x M, both in standard layout.
 pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, want: Want) -> Answer {
     let (rows, m) = v.dim();
-    // With slopes, every number is written.
-    let room = if want.slopes { Buffer::stale } else { Buffer::zeros };
+    // Every form writes all of these, but for the Gram form without slopes.
     let mut out = Answer {
-        t: room(rows * m),
-        b: room(rows * m),
+        t: Buffer::stale(rows * m),
+        b: Buffer::stale(rows * m),
         quad: Buffer::stale(rows),
         log_det: Buffer::stale(rows),
         cov: Buffer::zeros(if want.cov { m * m } else { 0 }),
@@ -147,6 +146,10 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         run(dictionary.kernel, Form::N, &task, &split.by_features, &mut out);
     } else {
         blocked::run(&task, &split.by_features, &mut out);
+    }
+    for &row in split.by_used_atoms.iter().filter(|_| !want.slopes) {
+        out.t[row * m..(row + 1) * m].fill(0.0);
+        out.b[row * m..(row + 1) * m].fill(0.0);
     }
     if !(split.by_used_atoms.is_empty() && split.by_atoms.is_empty()) {
         task.projection = linalg::product(task.y, task.d);

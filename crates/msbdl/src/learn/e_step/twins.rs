@@ -46,6 +46,10 @@ impl Case {
             log_det: Buffer::zeros(rows),
             cov: Buffer::zeros(m * m),
         };
+        // All of them must be written.
+        for values in [&mut out.t, &mut out.b, &mut out.quad, &mut out.log_det] {
+            values.fill(f64::NAN);
+        }
         let all: Vec<usize> = (0..rows).collect();
         run(&self.task(), &all, &mut out);
         [out.t, out.b, out.quad, out.log_det, out.cov].map(|x| x.to_vec())
