@@ -46,7 +46,7 @@ const REPAIR_UNTIL: f64 = 0.8;
 /// The least gamma, relative to the least noise, where gamma counts in full: adds less than a
 /// per cent to the noise.
 const POLISH_FLOOR: f64 = 0.002;
-/// Change of log s in the last round below which the noise has settled.
+/// Change of log s in the second half of polish below which the noise has settled.
 const SETTLED: f64 = 0.15;
 
 /// The branches so far, and what is to become of them.
@@ -97,21 +97,18 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     anneal(run)?;
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
     select(run, slab, None)?;
-    let mut settled = false;
+    let mut active = 0.0;
     let rounds = Pace::of(&run.em).temper;
     for (round, &multiple) in rounds.iter().enumerate() {
-        let before = run.em.s.clone();
         temper(run, slab, multiple)?;
         let tree = (round + DECIDE >= rounds.len()).then_some(&mut *tree);
-        let active = select(run, slab, tree)?;
-        let mut moves = run.em.s.iter().zip(&before).map(|(s, before)| (s / before).ln().abs());
-        settled = active > 0.0 && moves.all(|change| change < SETTLED);
+        active = select(run, slab, tree)?;
     }
     if !matches!(tree.shape.prior, PriorKind::OneToOne | PriorKind::AtomToSubspace) {
         switch_leaves(run, slab, tree)?;
     }
-    polish(run)?;
-    Ok(settled)
+    let settled = polish(run)?;
+    Ok(settled && active > 0.0)
 }
 
 /// The share of the run that is done.
@@ -268,12 +265,17 @@ fn switch_leaves(run: &mut Run, slab: &Slab, tree: &Growth) -> Outcome<()> {
     Ok(())
 }
 
-fn polish(run: &mut Run) -> Outcome<()> {
-    for _ in 0..POLISH * run.em.n_blocks() {
+/// Whether the noise stayed where it was in the second half.
+fn polish(run: &mut Run) -> Outcome<bool> {
+    let mut half_way = run.em.s.clone();
+    for t in 0..POLISH * run.em.n_blocks() {
+        if t == POLISH / 2 * run.em.n_blocks() {
+            half_way.clone_from(&run.em.s);
+        }
         run.progress = progress(run);
         let gamma = GammaStep::Em { floor: POLISH_FLOOR * least_noise(run) };
         let stats = run.iterate("polish", gamma, Repair::default())?;
         update_noise(&mut run.em, &stats, Average::Mean);
     }
-    Ok(())
+    Ok(run.em.s.iter().zip(&half_way).all(|(s, half_way)| (s / half_way).ln().abs() < SETTLED))
 }
