@@ -1,5 +1,8 @@
 //! Fits small data sets whole: recovery, the promises a user relies on, odd shapes.
 
+mod common;
+
+use common::check_golden;
 use msbdl::synth::{Recipe, Truth};
 use msbdl::{
     Config, Data, Facts, Model, Next, PerModality, Posterior, Preset, Schedule, Silent, StopReason,
@@ -208,23 +211,7 @@ fn presets_are_as_they_were() {
             found += &format!("{preset:?} {} {:.9e} {sum:.9e}\n", x.name, x.sigma2);
         }
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/presets.txt");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(path, &found).unwrap();
-    }
-    let golden = std::fs::read_to_string(path).unwrap();
-    assert_eq!(golden.lines().count(), found.lines().count());
-    for (golden, found) in golden.lines().zip(found.lines()) {
-        for (a, b) in golden.split(' ').zip(found.split(' ')) {
-            match (a.parse::<f64>(), b.parse::<f64>()) {
-                // Other instruction sets round differently.
-                (Ok(a), Ok(b)) => {
-                    assert!((a - b).abs() <= 1e-6 * a.abs().max(1e-3), "{golden}\n{found}")
-                }
-                _ => assert_eq!(a, b),
-            }
-        }
-    }
+    check_golden("presets.txt", &found, 1e-6);
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_close, rng};
+use common::{assert_close, check_golden, rng};
 use msbdl::{
     Config, Data, Error, LabelKind, Labels, Model, PerModality, Preset, PriorKind, ReadOut,
     Schedule, Silent, TaskConfig, Validation, fit_task, score,
@@ -212,23 +212,7 @@ fn every_preset_learns_with_labels() {
         let sum: f64 = model.predict(test).unwrap().probability.column(0).sum();
         golden += &format!("{preset:?} {sum:.6} {:.6}\n", facts.beta[0]);
     }
-    check_golden("task.txt", &golden);
-}
-
-/// Compares numbers with a file, to what the instruction sets may differ by.
-fn check_golden(name: &str, found: &str) {
-    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var("UPDATE_GOLDEN").is_ok() {
-        std::fs::write(&path, found).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(found.lines().count(), expected.lines().count());
-    for (found, expected) in found.split_whitespace().zip(expected.split_whitespace()) {
-        match (found.parse::<f64>(), expected.parse::<f64>()) {
-            (Ok(found), Ok(expected)) => assert_close(found, expected, 1e-3, name),
-            _ => assert_eq!(found, expected),
-        }
-    }
+    check_golden("task.txt", &golden, 1e-3);
 }
 
 #[test]

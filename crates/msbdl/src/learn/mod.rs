@@ -23,6 +23,8 @@ pub(crate) mod span;
 pub mod stats;
 pub mod stream;
 mod stream_labels;
+#[cfg(test)]
+mod stream_laws;
 pub(crate) mod task;
 #[cfg(test)]
 mod task_laws;

@@ -114,38 +114,20 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::input::config::Config;
     use crate::input::data::Data;
-    use crate::input::prior::{GammaStep, OneToOne};
     use crate::input::task::Validation;
-    use crate::learn::e_step::Posterior;
-    use crate::learn::em::{Ask, Em, Schedule};
     use crate::learn::fit::{fit, fit_task};
-    use crate::learn::noise::{Average, update_noise};
+    use crate::learn::stream_laws::{self, Scheduled, batch};
     use crate::model::Model;
     use crate::support::observe::Silent;
-    use crate::support::synth::{Recipe, Truth};
+    use crate::support::synth::Truth;
 
     const NU: Option<f64> = Some(0.1);
 
     fn truth() -> Truth {
-        let sizes = Recipe {
-            n_atoms: 12,
-            n_features: 8,
-            sparsity: 2,
-            n_samples: 200,
-            missing: vec![0.2, 0.1],
-            ..Recipe::paper(&[30.0, 20.0], 1)
-        };
-        sizes.draw().unwrap()
-    }
-
-    fn batch(truth: &Truth, rows: &[usize]) -> Named {
-        let each = truth.data.iter().enumerate();
-        each.map(|(j, y)| (format!("m{j}"), y.select(Axis(0), rows))).collect()
+        stream_laws::truth(200, &[0.2, 0.1])
     }
 
     /// The sign of something that both modalities show; every seventh sample has no label.
@@ -188,47 +170,21 @@ mod tests {
     fn labelled_batches_are_the_incremental_schedule() {
         let (truth, all) = (truth(), (0..200).collect::<Vec<_>>());
         let mut stream = stream(&model(&truth));
-        let model = stream.model.clone();
         let whole = stream.data(batch(&truth, &all)).unwrap();
-        let prior = Arc::new(OneToOne { n_atoms: 12 });
-        let mut em = Em::new(&whole, prior.clone(), Posterior::Exact, Schedule::Incremental, 50, 3);
-        em.d = model.modalities.iter().map(|x| x.dictionary.clone()).collect();
-        em.s = model.modalities.iter().map(|x| x.sigma2 / x.scale.powi(2)).collect();
+        let mut expected = Scheduled::new(&whole, &stream.model);
         let taught = stream.memory.taught.clone().unwrap();
-        em.task = Some(taught.task(&labels(&truth, &all, &[]), &[], None).unwrap());
-        let mut slab = model.slab;
-        for pass in 0..2 {
-            for k in 0..4 {
-                let own: Vec<usize> = (k * 50..(k + 1) * 50).map(|row| em.sample(row)).collect();
-                if pass == 0 {
-                    // Coded as new samples are, without their labels.
-                    let data = stream.data(batch(&truth, &own)).unwrap();
-                    let mut new =
-                        Em::new(&data, prior.clone(), Posterior::Exact, Schedule::Full, 50, 0);
-                    (new.d, new.offset) = (em.d.clone(), em.offset.clone());
-                    stream.model.find_gamma(&mut new, &em.s);
-                    em.gamma[k * 50 * 12..(k + 1) * 50 * 12].copy_from_slice(&new.gamma);
-                }
-                let ask = Ask { gamma: GammaStep::Toggle(slab), learn: true, cross: false };
-                let total = em.e_step(ask);
-                em.m_step(&total, &[false, false]).unwrap();
-                let (before, blocks) = (em.s.clone(), if pass == 0 { k + 1 } else { 4 });
-                let mut one =
-                    Em::new(&whole, prior.clone(), Posterior::Exact, Schedule::Full, 200, 0);
-                (one.d, one.s) = (em.d.clone(), em.s.clone());
-                update_noise(&mut one, &total, Average::Mean);
-                let s = before.iter().zip(&one.s);
-                em.s = s.map(|(a, b)| a * (b / a).powf(1.0 / blocks as f64)).collect();
-                slab.update(&total, 12);
-                let told = labels(&truth, &own, &[]);
-                let name = k.to_string();
-                stream.step_with_labels(batch(&truth, &own), (&told, &[]), Some(&name), 1).unwrap();
-                for j in 0..2 {
-                    let d = (&stream.model.modalities[j].dictionary - &em.d[j]).mapv(f64::abs);
-                    let w = (&w(&stream)[j] - &em.task.as_ref().unwrap().w[j]).mapv(f64::abs);
-                    assert!(d.sum() < 1e-9, "pass {pass}, batch {k}: D is off by {}", d.sum());
-                    assert!(w.sum() < 1e-9, "pass {pass}, batch {k}: W is off by {}", w.sum());
-                }
+        expected.em.task = Some(taught.task(&labels(&truth, &all, &[]), &[], None).unwrap());
+        for (pass, k) in (0..2).flat_map(|pass| (0..4).map(move |k| (pass, k))) {
+            let own = expected.samples(k);
+            expected.step((pass, k), batch(&truth, &own), &stream);
+            let (told, name) = (labels(&truth, &own, &[]), k.to_string());
+            stream.step_with_labels(batch(&truth, &own), (&told, &[]), Some(&name), 1).unwrap();
+            let em = &expected.em;
+            for j in 0..2 {
+                let d = (&stream.model.modalities[j].dictionary - &em.d[j]).mapv(f64::abs);
+                let w = (&w(&stream)[j] - &em.task.as_ref().unwrap().w[j]).mapv(f64::abs);
+                assert!(d.sum() < 1e-9, "pass {pass}, batch {k}: D is off by {}", d.sum());
+                assert!(w.sum() < 1e-9, "pass {pass}, batch {k}: W is off by {}", w.sum());
             }
         }
         let moved = (&w(&stream)[0] - &taught.w[0]).mapv(f64::abs).sum();

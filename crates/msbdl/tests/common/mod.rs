@@ -73,3 +73,27 @@ pub fn assert_close(found: f64, expected: f64, tolerance: f64, what: &str) {
     let scale = 1.0 + expected.abs();
     assert!((found - expected).abs() <= tolerance * scale, "{what}: {found} instead of {expected}");
 }
+
+/// Compares what a test found with a file (UPDATE_GOLDEN=1 writes it anew): words to the letter,
+/// numbers to a tolerance, since instruction sets round differently.
+#[track_caller]
+pub fn check_golden(name: &str, found: &str, tolerance: f64) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(found.lines().count(), expected.lines().count(), "{name}");
+    for (found, expected) in found.lines().zip(expected.lines()) {
+        assert_eq!(found.split(' ').count(), expected.split(' ').count(), "{expected}\n{found}");
+        for (a, b) in found.split(' ').zip(expected.split(' ')) {
+            match (a.parse::<f64>(), b.parse::<f64>()) {
+                (Ok(a), Ok(b)) => {
+                    let bound = tolerance * b.abs().max(1e-4);
+                    assert!((a - b).abs() <= bound, "{expected}\n{found}");
+                }
+                _ => assert_eq!(a, b, "{expected}\n{found}"),
+            }
+        }
+    }
+}
