@@ -9,22 +9,25 @@
 //!         are moved. How fast the noise falls is in pace.rs.
 //! select: coefficients are switched on or off by their posterior odds; with the supports
 //!         known, the noise of each modality can be measured.
-//! temper: EM again from many times *that* noise, so that all modalities become sharp together,
-//!         then select again; three times, since atoms that are mixed up with each other show in
-//!         nothing that could be tested.
+//! temper: atoms that are mixed up with each other are taken apart (tangle.rs), and EM starts again
+//!         from many times *that* noise, so that all modalities become sharp together; then select
+//!         again, until that changes no atom any more.
 //! polish: the paper's joint EM on the selected coefficients.
 //! What each stage buys is in docs/math.md.
 
 use std::sync::Arc;
 
+use ndarray::Array2;
+
 use super::em::{Ask, Em, keep_largest};
-use super::leaves::{separate, untangle};
+use super::leaves::separate;
 use super::noise::{Average, update_noise};
 use super::pace::Pace;
 use super::pair::repair_pairing;
 use super::prune::prune;
 use super::run::{Outcome, Repair, Run};
 use super::span::{principal_axes, unit_atoms};
+use super::tangle::untangle;
 use crate::input::branches::Branches;
 use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
 use crate::input::shape::{End, Shape};
@@ -100,9 +103,17 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     let mut active = 0.0;
     let rounds = Pace::of(&run.em).temper;
     for (round, &multiple) in rounds.iter().enumerate() {
+        let before = run.em.d.clone();
+        if !run.em.has_leaves() {
+            untangle(&mut run.em);
+            unit_atoms(&mut run.em);
+        }
         temper(run, slab, multiple)?;
         let tree = (round + DECIDE >= rounds.len()).then_some(&mut *tree);
         active = select(run, slab, tree)?;
+        if !run.em.has_leaves() && unchanged(&run.em, &before) {
+            break;
+        }
     }
     if !matches!(tree.shape.prior, PriorKind::OneToOne | PriorKind::AtomToSubspace) {
         switch_leaves(run, slab, tree)?;
@@ -111,13 +122,27 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     Ok(settled && active > 0.0)
 }
 
-/// The share of the run that is done.
+/// Whether every atom is where it was; modalities count by their precision.
+fn unchanged(em: &Em, before: &[Array2<f64>]) -> bool {
+    /// Cosine above which an atom has stayed.
+    const STAYED: f64 = 0.99;
+    let precision: f64 = em.s.iter().map(|s| 1.0 / s).sum();
+    (0..em.prior.n_branches()).all(|k| {
+        let all = em.d.iter().zip(before).zip(&em.s);
+        let stayed: f64 = all.map(|((d, old), s)| d.column(k).dot(&old.column(k)) / s).sum();
+        stayed > STAYED * precision
+    })
+}
+
+/// The share of the run that is done, if it takes the usual number of rounds.
 fn progress(run: &Run) -> f64 {
+    const USUAL: usize = 4;
     let pace = Pace::of(&run.em);
-    let temper: usize = pace.temper.iter().map(|&x| pace.passes(x) + pace.select).sum();
+    let rounds = pace.temper.iter().take(USUAL);
+    let temper: usize = rounds.map(|&x| pace.passes(x) + pace.select).sum();
     // Looking at residuals for new atoms adds a few per cent.
     let passes = (pace.anneal.0 + pace.select + temper + POLISH) as f64 * 1.05;
-    (run.em.e_steps / passes).min(1.0)
+    run.em.e_steps / passes.max(run.em.e_steps + POLISH as f64)
 }
 
 /// A quarter of the degrees of freedom in use: where the paper's data are.
@@ -272,7 +297,8 @@ fn polish(run: &mut Run) -> Outcome<bool> {
         if t == POLISH / 2 * run.em.n_blocks() {
             half_way.clone_from(&run.em.s);
         }
-        run.progress = progress(run);
+        let left = POLISH as f64 - t as f64 / run.em.n_blocks() as f64;
+        run.progress = run.em.e_steps / (run.em.e_steps + left);
         let gamma = GammaStep::Em { floor: POLISH_FLOOR * least_noise(run) };
         let stats = run.iterate("polish", gamma, Repair::default())?;
         update_noise(&mut run.em, &stats, Average::Mean);

@@ -3,6 +3,7 @@
 pub(crate) mod auto;
 pub(crate) mod axes;
 pub(crate) mod clean;
+pub(crate) mod codes;
 pub mod e_step;
 pub mod em;
 pub mod fit;
@@ -25,6 +26,7 @@ pub mod stream;
 mod stream_labels;
 #[cfg(test)]
 mod stream_laws;
+pub(crate) mod tangle;
 pub(crate) mod task;
 #[cfg(test)]
 mod task_laws;
