@@ -81,6 +81,12 @@ impl Labels {
         Self::with_some_known(LabelKind::Tags, names, given, known)
     }
 
+    /// Labels of samples that all have one.
+    pub(crate) fn table(kind: LabelKind, names: Vec<String>, h: Array2<f64>) -> Result<Self> {
+        let known = vec![true; h.nrows()];
+        Self::with_some_known(kind, names, h, known)
+    }
+
     fn with_some_known(
         kind: LabelKind,
         names: Vec<String>,

@@ -66,7 +66,8 @@ pub struct TaskPlan {
     /// beta_j^2 at the start; None: the energy of a label.
     pub(crate) beta2: Vec<Option<f64>>,
     pub(crate) alpha2: f64,
-    pub(crate) nu: f64,
+    /// Ridge on W; None: so much per labelled sample.
+    pub(crate) nu: Option<f64>,
     pub(crate) validate_every: usize,
     pub(crate) balance: bool,
 }
@@ -110,7 +111,7 @@ impl TaskConfig {
         }
         let alpha2 = if preset == Preset::Paper { ALPHA2_PAPER } else { ALPHA2 };
         Ok(TaskPlan {
-            nu: self.nu.unwrap_or(NU * shown.len() as f64),
+            nu: self.nu,
             shown,
             held: (0..held.len()).filter(|&i| held[i]).collect(),
             beta2: beta0.into_iter().map(|beta| beta.map(|beta| beta * beta)).collect(),

@@ -3,7 +3,7 @@
 use ndarray::Array2;
 
 use super::auto::{Growth, auto};
-use super::em::Em;
+use super::em::{Ask, Em};
 use super::init::start;
 use super::paper::paper;
 use super::read_out::fit_read_outs;
@@ -14,8 +14,9 @@ use super::validate::Validator;
 use crate::input::config::{Config, Plan, Preset};
 use crate::input::data::Data;
 use crate::input::labels::Labels;
-use crate::input::prior::{PriorKind, Slab};
+use crate::input::prior::{GammaStep, PriorKind, Slab};
 use crate::input::task::{TaskConfig, TaskPlan};
+use crate::model::memory::{Memory, Taught};
 use crate::model::summary::summarise;
 use crate::model::{ModalityModel, Model, StopReason};
 use crate::support::error::{Error, Result};
@@ -91,7 +92,14 @@ fn run(
         // Stopped while atoms were as long as they liked.
         unit_atoms(&mut run.em);
     }
-    let summary = summarise(&run.em);
+    // The last E-step: all samples, with everything as it was learnt.
+    let mut stats = run.em.survey(Ask { gamma: GammaStep::Keep, learn: true, cross: false });
+    let summary = summarise(&run.em, &stats);
+    // The paper's gamma is hardly ever nought.
+    stats.active = summary.atoms_per_sample * summary.n_samples as f64;
+    let base = data.modalities().iter().map(|modality| modality.mean().clone()).collect();
+    let mut memory = Memory::new(data.center(), base);
+    memory.past = Some(stats);
     if plan.preset == Preset::Paper {
         slab = summary.slab(&run.em);
     }
@@ -114,13 +122,23 @@ fn run(
         slab,
         summary,
         classifier: None,
+        memory: None,
     };
     if let (Some((labels, plan)), Some(task)) = (task, run.em.task) {
+        memory.taught = Some(Taught {
+            names: labels.names().to_vec(),
+            mean: labels.shares(&plan.shown),
+            w: task.w.clone(),
+            beta2: task.beta2.clone(),
+            nu: plan.nu,
+            kept: None,
+        });
         // Leaves may have been pruned since.
         let fits = |w: &Vec<Array2<f64>>| w.iter().zip(&task.w).all(|(a, b)| a.dim() == b.dim());
         let best = run.validator.and_then(Validator::best).map(|best| best.w).filter(fits);
         let w = [task.w].into_iter().chain(best).collect();
         model.classifier = Some(fit_read_outs(&model, data, labels, plan, w, &task.beta2));
     }
+    model.memory = Some(memory);
     Ok(model)
 }

@@ -8,6 +8,7 @@ pub mod e_step;
 pub mod em;
 pub mod fit;
 pub(crate) mod init;
+pub(crate) mod kept;
 #[cfg(test)]
 mod laws;
 pub(crate) mod leaves;

@@ -1,12 +1,11 @@
 //! Adds up what a set of samples says of the parameters; sums merge in a fixed order.
 
 use ndarray::{Array1, Array2};
-use serde::{Deserialize, Serialize};
 
 use super::task::LabelSums;
 
 /// One modality's sums over a set of samples.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct ModalityStats {
     /// Samples that have the modality.
     pub count: usize,
@@ -29,7 +28,6 @@ pub struct ModalityStats {
     /// Samples by residual per degree of freedom.
     pub spread: Histogram,
     /// What labelled samples say of W; none without labels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<LabelSums>,
 }
 
@@ -71,7 +69,7 @@ impl ModalityStats {
 }
 
 /// Counts positive numbers in eighths of octaves, for a median that merges.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Histogram(Vec<u32>);
 
 impl Histogram {
@@ -111,7 +109,7 @@ impl Histogram {
 }
 
 /// Sums of two modalities' coefficients over the samples that have both, for correlations.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Cross {
     pub count: f64,
     pub product: Array2<f64>,
@@ -146,7 +144,7 @@ impl Cross {
 }
 
 /// What a set of samples says of all modalities.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Stats {
     pub count: usize,
     /// Hyperparameters above nought after the update, summed over the samples.

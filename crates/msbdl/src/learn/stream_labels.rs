@@ -1,31 +1,18 @@
 //! Lets labels take part in learning from batches, and fits read-outs for what has been learnt.
 
-use ndarray::{Array1, Array2, Axis};
-use serde::{Deserialize, Serialize};
+use ndarray::{Array2, Axis};
 
 use super::fit::on_threads;
+use super::kept::{Drawn, Kept, Told};
 use super::read_out::fit_read_outs;
 use super::stats::Stats;
 use super::stream::{Named, Stream};
 use super::task::Task;
 use crate::input::labels::Labels;
-use crate::input::task::{NU, TaskConfig};
+use crate::input::task::{NU, TaskConfig, Validation};
 use crate::model::classifier::Classifier;
+use crate::model::memory::Taught;
 use crate::support::error::{Error, Result};
-
-/// What a stream knows of labels.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Taught {
-    /// The classes or tags that may come.
-    names: Vec<String>,
-    /// Taken off the labels in all sums.
-    mean: Array1<f64>,
-    /// W_j, C x M_j.
-    w: Vec<Array2<f64>>,
-    beta2: Vec<f64>,
-    /// Ridge on W; by default it grows with the labelled samples.
-    nu: Option<f64>,
-}
 
 impl Taught {
     /// Labels that the classifier does not know yet have no weight.
@@ -43,6 +30,7 @@ impl Taught {
             beta2: classifier.projection.beta2.clone(),
             nu,
             names,
+            kept: None,
         }
     }
 
@@ -72,43 +60,103 @@ impl Taught {
         })
     }
 
-    pub fn keep(&mut self, task: Task) {
-        self.w = task.w;
+    /// Takes over what a step has learnt, and what was drawn of the batch's samples.
+    pub fn keep(&mut self, task: Option<Task>, name: Option<&str>, new: Option<(Told, Drawn)>) {
+        if let Some(task) = task {
+            self.w = task.w;
+        }
+        let Some(kept) = &mut self.kept else { return };
+        let held = new.as_ref().map_or(Vec::new(), |((_, held), _)| held.to_vec());
+        if let Some(name) = name {
+            kept.blocks.entry(name.to_owned()).or_insert(held);
+        }
+        if let Some(((labels, _), drawn)) = new {
+            kept.take(drawn, labels);
+        }
     }
 }
 
 impl Stream {
     /// From now on batches may have labels, of these classes or tags; the model must have been
-    /// learnt with labels.
+    /// learnt with labels. The samples that have one are kept for [`Stream::fit_read_out`].
     pub fn teach(&mut self, names: Vec<String>, nu: Option<f64>) -> Result<()> {
         let classifier = self.model.classifier.as_ref().ok_or(Error::NoLabels)?;
-        self.memory.taught = Some(Taught::new(classifier, names, nu));
+        let mut taught = Taught::new(classifier, names, nu);
+        taught.kept = Some(Kept::new(classifier.kind, taught.names.len(), self.n_features()));
+        self.memory_mut()?.taught = Some(taught);
         Ok(())
     }
 
-    /// Fits the model's classifier anew, for the dictionaries as they stand, on labelled samples
-    /// of any batches. W is that of the stream; labels that no sample has are left out.
-    pub fn fit_read_out(
-        &mut self,
-        samples: Named,
-        labels: &Labels,
-        task: &TaskConfig,
-        threads: usize,
-    ) -> Result<()> {
-        let data = self.data(samples)?;
-        let plan = task.check(&data, labels, self.model.preset, self.model.seed)?;
-        let taught = self.memory.taught.as_ref().ok_or(Error::NoLabels)?;
-        let rows: Vec<usize> = labels
-            .names()
-            .iter()
-            .filter_map(|name| taught.names.iter().position(|other| other == name))
-            .collect();
-        let w = taught.w.iter().map(|w| w.select(Axis(0), &rows)).collect();
+    /// Keeps the labelled samples of the fit that the stream goes on from.
+    pub fn keep(&mut self, batch: &Named, told: (&Labels, &[usize])) -> Result<()> {
+        let widths = self.n_features();
+        let taught = self.memory_mut()?.taught.as_mut().ok_or(Error::NoLabels)?;
+        taught.kept = Some(Kept::new(told.0.kind(), taught.names.len(), widths));
+        // Checked, and then taken as it is.
+        if self.data(batch.clone())?.n_samples() != told.0.n_samples() {
+            let (found, expected) = (told.0.n_samples(), batch[0].1.nrows());
+            return Err(Error::LabelCount { found, expected });
+        }
+        let drawn = self.draw(batch, told, None);
+        if let Some(taught) = &mut self.memory_mut()?.taught {
+            taught.keep(None, None, Some(told).zip(drawn));
+        }
+        Ok(())
+    }
+
+    /// The classes or tags that batches may have; none before [`Stream::teach`].
+    pub fn labels(&self) -> Option<&[String]> {
+        Some(&self.memory().ok()?.taught.as_ref()?.names)
+    }
+
+    /// Rows of a batch whose labels shall be held back: of every class the same share, evenly
+    /// spread over all batches; those of before if the batch comes again.
+    pub fn hold(&self, labels: &Labels, share: f64, name: Option<&str>) -> Result<Vec<usize>> {
+        let taught = self.memory()?.taught.as_ref().ok_or(Error::NoLabels)?;
+        let kept = taught.kept.as_ref().ok_or(Error::NoSamples)?;
+        let earlier = name.and_then(|name| kept.blocks.get(name)).cloned();
+        Ok(earlier.unwrap_or_else(|| kept.hold(labels, share)))
+    }
+
+    /// The same for a batch that is fitted before there is a stream.
+    pub fn hold_first(labels: &Labels, share: f64) -> Vec<usize> {
+        Kept::new(labels.kind(), labels.names().len(), Vec::new()).hold(labels, share)
+    }
+
+    /// Fits the model's classifier anew, for the dictionaries as they stand, on the labelled
+    /// samples that were kept. W is that of the stream; classes that none of them has are left out.
+    pub fn fit_read_out(&mut self, task: &TaskConfig, threads: usize) -> Result<()> {
+        let taught = self.memory()?.taught.as_ref().ok_or(Error::NoLabels)?;
+        let kept = taught.kept.as_ref().ok_or(Error::NoSamples)?;
+        let (labels, rows) = kept.labels(&taught.names)?;
+        let parts = self.model.modalities.iter().zip(&kept.samples);
+        let data = self
+            .data(parts.map(|(part, y)| (part.name.clone(), y.select(Axis(0), &rows))).collect())?;
+        let held = (0..rows.len()).filter(|&place| !kept.shown[rows[place]]).collect();
+        let task = TaskConfig { validation: Validation::Rows(held), ..task.clone() };
+        let plan = task.check(&data, &labels, self.model.preset, self.model.seed)?;
+        let known = labels.names().iter();
+        let known: Vec<usize> =
+            known.filter_map(|name| taught.names.iter().position(|other| other == name)).collect();
+        let w = taught.w.iter().map(|w| w.select(Axis(0), &known)).collect();
         let (model, beta2) = (&self.model, &taught.beta2);
         let classifier =
-            on_threads(threads, || fit_read_outs(model, &data, labels, &plan, vec![w], beta2))?;
+            on_threads(threads, || fit_read_outs(model, &data, &labels, &plan, vec![w], beta2))?;
         self.model.classifier = Some(classifier);
         Ok(())
+    }
+
+    /// What to keep of a batch that comes for the first time; nothing if it is not as it should be.
+    pub(super) fn draw(&self, batch: &Named, told: Told, name: Option<&str>) -> Option<Drawn> {
+        let kept = self.memory().ok()?.taught.as_ref()?.kept.as_ref()?;
+        let known = name.is_some_and(|name| kept.blocks.contains_key(name));
+        let complete = batch.iter().all(|(_, y)| y.nrows() == told.0.n_samples());
+        let names: Vec<&str> = self.model.modalities.iter().map(|x| x.name.as_str()).collect();
+        (complete && !known).then(|| kept.draw(batch, &names, told, self.model.seed))
+    }
+
+    fn n_features(&self) -> Vec<usize> {
+        self.model.modalities.iter().map(|part| part.mean.len()).collect()
     }
 }
 
@@ -117,7 +165,6 @@ mod tests {
     use super::*;
     use crate::input::config::Config;
     use crate::input::data::Data;
-    use crate::input::task::Validation;
     use crate::learn::fit::{fit, fit_task};
     use crate::learn::stream_laws::{self, Scheduled, batch};
     use crate::model::Model;
@@ -162,7 +209,7 @@ mod tests {
     }
 
     fn w(stream: &Stream) -> &[Array2<f64>] {
-        &stream.memory.taught.as_ref().unwrap().w
+        &stream.memory().unwrap().taught.as_ref().unwrap().w
     }
 
     /// k batches once are one pass of the incremental schedule, and k more are the next.
@@ -171,8 +218,8 @@ mod tests {
         let (truth, all) = (truth(), (0..200).collect::<Vec<_>>());
         let mut stream = stream(&model(&truth));
         let whole = stream.data(batch(&truth, &all)).unwrap();
-        let mut expected = Scheduled::new(&whole, &stream.model);
-        let taught = stream.memory.taught.clone().unwrap();
+        let mut expected = Scheduled::new(&whole, stream.model());
+        let taught = stream.memory().unwrap().taught.clone().unwrap();
         expected.em.task = Some(taught.task(&labels(&truth, &all, &[]), &[], None).unwrap());
         for (pass, k) in (0..2).flat_map(|pass| (0..4).map(move |k| (pass, k))) {
             let own = expected.samples(k);
@@ -200,9 +247,65 @@ mod tests {
         held.step_with_labels(batch(&truth, &rows), (&told, &[3, 9]), None, 1).unwrap();
         let told = labels(&truth, &rows, &[103, 109]);
         without.step_with_labels(batch(&truth, &rows), (&told, &[]), None, 1).unwrap();
-        assert_eq!(held.memory().unwrap(), without.memory().unwrap());
-        let parts = Stream::from_parts(held.model.clone(), &held.memory().unwrap()).unwrap();
-        assert_eq!(parts.memory().unwrap(), held.memory().unwrap());
+        let learnt = |stream: Stream| stream.into_model().without_samples().to_bytes();
+        assert_eq!(learnt(held), learnt(without));
+    }
+
+    /// From a file learning goes on with the same bits, labels, samples and read-outs included.
+    #[test]
+    fn files_make_the_same_stream_with_labels() {
+        let truth = truth();
+        let model = model(&truth);
+        let mut fitted = Stream::resume(model.clone()).unwrap();
+        fitted.keep(&batch(&truth, &first()), (&labels(&truth, &first(), &[]), &[1, 8])).unwrap();
+        for mut stream in [fitted, stream(&model)] {
+            for (start, name) in [(100, Some("a")), (150, None), (100, Some("a"))] {
+                let bytes = stream.model().to_bytes().unwrap();
+                let mut copy = Stream::resume(Model::from_bytes(&bytes).unwrap()).unwrap();
+                let rows: Vec<usize> = (start..start + 50).collect();
+                let told = labels(&truth, &rows, &[]);
+                for each in [&mut stream, &mut copy] {
+                    let held = each.hold(&told, 0.2, name).unwrap();
+                    assert!((7..=9).contains(&held.len()));
+                    each.step_with_labels(batch(&truth, &rows), (&told, &held), name, 1).unwrap();
+                    each.fit_read_out(&TaskConfig::default(), 1).unwrap();
+                }
+                assert_eq!(stream.model().to_bytes(), copy.model().to_bytes());
+            }
+        }
+    }
+
+    /// After a fit, the sums of labels and W are its own.
+    #[test]
+    fn a_fit_keeps_what_labels_say() {
+        let truth = truth();
+        let model = model(&truth);
+        let memory = model.memory.as_ref().unwrap();
+        let taught = memory.taught.as_ref().unwrap();
+        let task = TaskConfig::default();
+        let told = labels(&truth, &first(), &[]);
+        let held = task.held_rows(&told, model.seed).unwrap();
+        let shown = (0..100).filter(|row| told.known()[*row] && !held.contains(row)).count();
+        for (j, stats) in memory.past.as_ref().unwrap().modalities.iter().enumerate() {
+            let sums = stats.labels.as_ref().unwrap();
+            assert!(sums.count > 0 && sums.count <= shown);
+            // The fit has settled, so W is what its own sums say to within a few per cent.
+            let mut c = sums.c.clone();
+            c.diag_mut().mapv_inplace(|x| x + super::NU * shown as f64);
+            let w = crate::support::linalg::right_divide(sums.hmu.view(), c.view()).unwrap();
+            let off = (&w - &taught.w[j]).mapv(|x| x * x).sum().sqrt();
+            let size = w.mapv(|x| x * x).sum().sqrt();
+            assert!(off < 0.05 * size, "{off} of {size}");
+        }
+        let mut stream = Stream::resume(model).unwrap();
+        assert_eq!(stream.labels().unwrap(), names());
+        let rows: Vec<usize> = (100..150).collect();
+        let told = labels(&truth, &rows, &[]);
+        let error = stream.hold(&told, 0.2, None).unwrap_err().to_string();
+        assert!(error.starts_with("the model has no labelled samples"), "{error}");
+        stream.step_with_labels(batch(&truth, &rows), (&told, &[]), None, 1).unwrap();
+        let error = stream.fit_read_out(&task, 1).unwrap_err().to_string();
+        assert!(error.starts_with("the model has no labelled samples"), "{error}");
     }
 
     /// On the samples of the fit, the read-out is the fit's.
@@ -213,9 +316,11 @@ mod tests {
         let mut stream = stream(&model);
         let told = labels(&truth, &first(), &[]);
         let task = TaskConfig::default();
-        stream.fit_read_out(batch(&truth, &first()), &told, &task, 1).unwrap();
+        let held = task.held_rows(&told, model.seed).unwrap();
+        stream.keep(&batch(&truth, &first()), (&told, &held)).unwrap();
+        stream.fit_read_out(&task, 1).unwrap();
         let samples = || batch(&truth, &(100..200).collect::<Vec<_>>());
-        let (old, new) = (model.predict(samples()).unwrap(), stream.model.predict(samples()));
+        let (old, new) = (model.predict(samples()).unwrap(), stream.model().predict(samples()));
         let off = (old.probability - new.unwrap().probability).mapv(f64::abs).sum();
         assert!(off < 1e-3, "{off}");
     }
@@ -229,7 +334,7 @@ mod tests {
         let error = Stream::new(plain, true).teach(names(), NU);
         assert_eq!(error.unwrap_err().to_string(), "no sample has a label");
         let mut stream = stream(&model(&truth));
-        let before = stream.memory().unwrap();
+        let before = stream.model().to_bytes();
         let rows: Vec<usize> = (100..150).collect();
         let told = labels(&truth, &first(), &[]);
         let error = stream.step_with_labels(batch(&truth, &rows), (&told, &[]), None, 1);
@@ -237,10 +342,10 @@ mod tests {
         let other = Labels::classes(&[Some("up"), Some("left")].repeat(25)).unwrap();
         let error = stream.step_with_labels(batch(&truth, &rows), (&other, &[]), None, 1);
         assert_eq!(error.unwrap_err().to_string(), "labels must be among down, up, not left, up");
-        let task = TaskConfig { validation: Validation::Rows(vec![7]), ..TaskConfig::default() };
-        let told = labels(&truth, &first(), &[]);
-        let error = stream.fit_read_out(batch(&truth, &first()), &told, &task, 1);
-        assert!(error.unwrap_err().to_string().starts_with("validation-rows must be rows with"));
-        assert_eq!(stream.memory().unwrap(), before);
+        let error = stream.fit_read_out(&TaskConfig::default(), 1);
+        assert_eq!(error.unwrap_err().to_string(), "no sample has a label");
+        let error = stream.keep(&batch(&truth, &rows), (&told, &[]));
+        assert_eq!(error.unwrap_err().to_string(), "there are 100 labels for 50 samples");
+        assert_eq!(stream.model().to_bytes(), before);
     }
 }

@@ -7,13 +7,12 @@
 use std::f64::consts::TAU;
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
-use serde::{Deserialize, Serialize};
 
 use super::e_step::{Answer, Posterior, Prepared, Want, e_step};
 use super::em::Em;
 use super::stats::Stats;
 use crate::input::labels::Labels;
-use crate::input::task::TaskPlan;
+use crate::input::task::{NU, TaskPlan};
 use crate::support::buffer::Buffer;
 use crate::support::error::{Error, Result};
 use crate::support::linalg;
@@ -43,7 +42,7 @@ impl Task {
         Task {
             w: n_atoms.iter().map(|&m| Array2::zeros((h.ncols(), m))).collect(),
             beta2: plan.beta2.iter().map(|given| given.unwrap_or(energy)).collect(),
-            nu: plan.nu,
+            nu: plan.nu.unwrap_or(NU * plan.shown.len() as f64),
             h,
             shown,
         }
@@ -216,7 +215,7 @@ impl Told {
 }
 
 /// What labelled samples say of W.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct LabelSums {
     /// Samples.
     pub count: usize,

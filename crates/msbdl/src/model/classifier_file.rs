@@ -1,12 +1,12 @@
 //! Writes and reads the classifier's part of a model file.
 
-use ndarray::{Array1, Array2};
+use ndarray::Array1;
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 
 use super::ModalityModel;
 use super::classifier::{Classifier, Head, Logistic, Projection, ReadOut, ValidationReport};
-use super::file::{Tensor, read, tensor};
+use super::file::{Read, Tensor, matrix, read, tensor};
 use crate::input::labels::LabelKind;
 use crate::support::logistic::Affine;
 
@@ -60,7 +60,7 @@ impl ClassifierEntry {
         self,
         modalities: &[ModalityModel],
         tensors: &SafeTensors,
-    ) -> Result<Classifier, String> {
+    ) -> Read<Classifier> {
         let c = self.names.len();
         if c == 0 || self.shares.len() != c || self.beta2.len() != modalities.len() {
             return Err("the classifier does not belong to these modalities".into());
@@ -113,26 +113,16 @@ impl ClassifierEntry {
 pub(super) fn tensors(classifier: &Classifier, modalities: &[ModalityModel]) -> Vec<Tensor> {
     let mut all = Vec::new();
     for (modality, w) in modalities.iter().zip(&classifier.projection.weights) {
-        all.push(Tensor::new(tensor("classifier", &modality.name), w.shape(), w.iter()));
+        all.push(Tensor::new(tensor("classifier", &modality.name), w));
     }
     for (k, head) in classifier.logistic.heads.iter().enumerate() {
         let Affine { a, b } = &head.affine;
-        all.push(Tensor::new(head_tensor(k, "weights"), a.shape(), a.iter()));
-        all.push(Tensor::new(head_tensor(k, "constants"), b.shape(), b.iter()));
+        all.push(Tensor::new(head_tensor(k, "weights"), a));
+        all.push(Tensor::new(head_tensor(k, "constants"), b));
     }
     all
 }
 
 fn head_tensor(k: usize, what: &str) -> String {
     format!("logistic.{k}.{what}")
-}
-
-fn matrix(
-    tensors: &SafeTensors,
-    name: &str,
-    rows: usize,
-    columns: usize,
-) -> Result<Array2<f64>, String> {
-    let values = read(tensors, name, &[rows, columns])?;
-    Array2::from_shape_vec((rows, columns), values).map_err(|error| error.to_string())
 }

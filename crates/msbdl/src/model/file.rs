@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array, Array1, Array2, Dimension};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use super::classifier_file::{self, ClassifierEntry};
+use super::memory_file::{self, MemoryEntry};
 use super::summary::Summary;
 use super::{ModalityModel, Model, StopReason};
 use crate::input::branches::{Branches, Groups};
@@ -21,6 +22,9 @@ use crate::support::observe::Facts;
 const FORMAT_VERSION: u64 = 1;
 /// The metadata entry that holds the JSON.
 const ENTRY: &str = "msbdl";
+
+/// What was read, or what is wrong with it.
+pub(super) type Read<T> = std::result::Result<T, String>;
 
 #[derive(Serialize, Deserialize)]
 struct Metadata {
@@ -43,6 +47,9 @@ struct Metadata {
     history: Vec<Facts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     classifier: Option<ClassifierEntry>,
+    /// Files of before it was kept lack it: they are read, but learning cannot go on from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory: Option<MemoryEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,7 +79,7 @@ impl Model {
     }
 
     /// The bytes of the file.
-    pub fn to_bytes(&self) -> std::result::Result<Vec<u8>, String> {
+    pub fn to_bytes(&self) -> Read<Vec<u8>> {
         let entry = |x: &ModalityModel| ModalityEntry {
             name: x.name.clone(),
             n_features: x.dictionary.nrows(),
@@ -96,17 +103,19 @@ impl Model {
             summary: self.summary.clone(),
             history: self.history.clone(),
             classifier: self.classifier.as_ref().map(ClassifierEntry::new),
+            memory: self.memory.as_ref().map(MemoryEntry::new),
         };
         let json = serde_json::to_string(&metadata).map_err(|error| error.to_string())?;
         let mut tensors = Vec::new();
         for x in &self.modalities {
-            let (dictionary, mean) = (&x.dictionary, &x.mean);
-            let name = tensor("dictionary", &x.name);
-            tensors.push(Tensor::new(name, dictionary.shape(), dictionary.iter()));
-            tensors.push(Tensor::new(tensor("mean", &x.name), mean.shape(), mean.iter()));
+            tensors.push(Tensor::new(tensor("dictionary", &x.name), &x.dictionary));
+            tensors.push(Tensor::new(tensor("mean", &x.name), &x.mean));
         }
         if let Some(classifier) = &self.classifier {
             tensors.extend(classifier_file::tensors(classifier, &self.modalities));
+        }
+        if let Some(memory) = &self.memory {
+            tensors.extend(memory_file::tensors(memory, &self.modalities));
         }
         let views = tensors.iter().map(|tensor| {
             let view = TensorView::new(Dtype::F64, tensor.shape.clone(), &tensor.bytes);
@@ -126,7 +135,7 @@ impl Model {
     }
 
     /// Reads the bytes of a file; says what is wrong with them.
-    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, String> {
+    pub fn from_bytes(bytes: &[u8]) -> Read<Self> {
         let (_, header) = SafeTensors::read_metadata(bytes)
             .map_err(|error| format!("not a complete model file ({error})"))?;
         let json = header.metadata().as_ref().and_then(|entries| entries.get(ENTRY));
@@ -151,7 +160,7 @@ impl Model {
 }
 
 impl Metadata {
-    fn with_tensors(self, tensors: &SafeTensors) -> std::result::Result<Model, String> {
+    fn with_tensors(self, tensors: &SafeTensors) -> Read<Model> {
         if self.modalities.is_empty() {
             return Err("the model has no modality".into());
         }
@@ -170,10 +179,8 @@ impl Metadata {
                     return Err(format!("modality '{name}': {what} is {x}"));
                 }
             }
-            let dictionary = read(tensors, &tensor("dictionary", &name), &[n, m])?;
+            let dictionary = matrix(tensors, &tensor("dictionary", &name), n, m)?;
             let mean = read(tensors, &tensor("mean", &name), &[n])?;
-            let dictionary =
-                Array2::from_shape_vec((n, m), dictionary).map_err(|error| error.to_string())?;
             modalities.push(ModalityModel {
                 name,
                 dictionary,
@@ -204,8 +211,11 @@ impl Metadata {
             return Err(format!("the slab has power {}", self.slab.power));
         }
         let classifier = self.classifier.map(|entry| entry.with_tensors(&modalities, tensors));
+        let n_gamma = self.prior.on(&branches).n_gamma();
+        let memory = self.memory.map(|entry| entry.with_tensors(&modalities, n_gamma, tensors));
         Ok(Model {
             classifier: classifier.transpose()?,
+            memory: memory.transpose()?,
             modalities,
             preset: self.preset,
             prior: self.prior,
@@ -231,9 +241,15 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    pub fn new<'a>(name: String, shape: &[usize], values: impl Iterator<Item = &'a f64>) -> Self {
-        let bytes = values.flat_map(|x| x.to_le_bytes()).collect();
-        Tensor { name, shape: shape.to_vec(), bytes }
+    pub fn new<D: Dimension>(name: String, values: &Array<f64, D>) -> Self {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        Tensor { name, shape: values.shape().to_vec(), bytes }
+    }
+
+    /// A matrix that is kept row after row.
+    pub fn rows(name: String, rows: usize, values: &[f64]) -> Self {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        Tensor { name, shape: vec![rows, values.len() / rows.max(1)], bytes }
     }
 }
 
@@ -241,11 +257,17 @@ pub(super) fn tensor(kind: &str, modality: &str) -> String {
     format!("{kind}.{modality}")
 }
 
-pub(super) fn read(
-    tensors: &SafeTensors,
-    name: &str,
-    shape: &[usize],
-) -> std::result::Result<Vec<f64>, String> {
+/// The values of a tensor of this shape, all of them finite.
+pub(super) fn read(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Read<Vec<f64>> {
+    let values = read_any(tensors, name, shape)?;
+    match values.iter().all(|x| x.is_finite()) {
+        true => Ok(values),
+        false => Err(format!("tensor '{name}' holds values that are not finite")),
+    }
+}
+
+/// The same where rows of NaN say that something is missing.
+fn read_any(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Read<Vec<f64>> {
     let view = tensors.tensor(name).map_err(|_| format!("tensor '{name}' is missing"))?;
     if view.shape() != shape || view.dtype() != Dtype::F64 {
         return Err(format!(
@@ -254,12 +276,27 @@ pub(super) fn read(
             view.shape()
         ));
     }
-    let values: Vec<f64> =
-        view.data().as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-    match values.iter().all(|x| x.is_finite()) {
-        true => Ok(values),
-        false => Err(format!("tensor '{name}' holds values that are not finite")),
-    }
+    Ok(view.data().as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
+}
+
+pub(super) fn matrix(
+    tensors: &SafeTensors,
+    name: &str,
+    rows: usize,
+    columns: usize,
+) -> Read<Array2<f64>> {
+    let values = read(tensors, name, &[rows, columns])?;
+    Array2::from_shape_vec((rows, columns), values).map_err(|error| error.to_string())
+}
+
+pub(super) fn matrix_with_nan(
+    tensors: &SafeTensors,
+    name: &str,
+    rows: usize,
+    columns: usize,
+) -> Read<Array2<f64>> {
+    let values = read_any(tensors, name, &[rows, columns])?;
+    Array2::from_shape_vec((rows, columns), values).map_err(|error| error.to_string())
 }
 
 fn problem_with(path: &Path, problem: String) -> Error {

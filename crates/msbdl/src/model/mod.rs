@@ -4,6 +4,8 @@ pub mod classifier;
 mod classifier_file;
 pub mod encode;
 pub mod file;
+pub(crate) mod memory;
+mod memory_file;
 pub mod predict;
 pub(crate) mod soft;
 pub mod summary;
@@ -16,6 +18,7 @@ use crate::input::config::Preset;
 use crate::input::prior::{PriorKind, Slab};
 use crate::support::observe::Facts;
 use classifier::Classifier;
+use memory::Memory;
 use summary::Summary;
 
 /// Why a fit ended.
@@ -67,6 +70,8 @@ pub struct Model {
     pub summary: Summary,
     /// How labels are told from codes, if there were any.
     pub classifier: Option<Classifier>,
+    /// What learning can go on from; none in files of before it was kept.
+    pub(crate) memory: Option<Memory>,
 }
 
 impl Model {
@@ -85,6 +90,19 @@ impl Model {
     /// Whether the noise of every modality had settled when the fit ended.
     pub fn converged(&self) -> bool {
         self.stop_reason == StopReason::Converged
+    }
+
+    /// Whether learning can go on from it, see [`Stream`](crate::Stream).
+    pub fn has_sums(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// The same model without any of the samples that it was taught with.
+    pub fn without_samples(mut self) -> Self {
+        if let Some(taught) = self.memory.as_mut().and_then(|memory| memory.taught.as_mut()) {
+            taught.kept = None;
+        }
+        self
     }
 
     pub fn modality(&self, name: &str) -> Option<&ModalityModel> {

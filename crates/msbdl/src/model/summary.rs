@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::input::prior::{GammaStep, Slab};
-use crate::learn::em::{Ask, Em};
+use crate::input::prior::Slab;
+use crate::learn::em::Em;
+use crate::learn::stats::Stats;
 
 /// What the codes of the training samples look like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,9 +30,8 @@ pub struct ModalitySummary {
 /// A coefficient counts as in use when its variance is above this share of the sample's largest.
 const IN_USE: f64 = 1e-3;
 
-/// Looks once more at all samples, with everything as it was learnt.
-pub(crate) fn summarise(em: &Em) -> Summary {
-    let stats = em.survey(Ask { gamma: GammaStep::Keep, learn: false, cross: false });
+/// `stats` are the sums over all samples, with everything as it was learnt.
+pub(crate) fn summarise(em: &Em, stats: &Stats) -> Summary {
     let (n_samples, k) = (em.data.n_samples(), em.prior.n_branches());
     let (mut usage, mut v) = (vec![0.0; k], vec![0.0; k]);
     for gamma in em.gamma.chunks_exact(em.prior.n_gamma()) {

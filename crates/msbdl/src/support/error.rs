@@ -63,6 +63,16 @@ pub enum Error {
     TagNames { names: usize, columns: usize },
     #[error("the model has no classifier: it was learnt without labels")]
     NoClassifier,
+    #[error(
+        "the model has no sums of the samples that it was learnt from, so learning cannot go on: \
+         fit anew"
+    )]
+    NoSums,
+    #[error(
+        "the model has no labelled samples, which the read-out is fitted on, so learning cannot go \
+         on: save them with it, or fit anew"
+    )]
+    NoSamples,
     #[error("groups: {0}")]
     Groups(String),
     #[error("{path}: {problem}")]

@@ -13,6 +13,7 @@ pub(crate) enum Purpose {
     Noise,
     Missing,
     Validation,
+    Keep,
 }
 
 pub(crate) fn stream(seed: u64, purpose: Purpose) -> ChaCha8Rng {
