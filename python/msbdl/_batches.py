@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from msbdl._base import Base, dense, explained
+from msbdl._arrays import dense, explained
+from msbdl._base import Base
 from msbdl._core import Stream
-from msbdl._kept import Kept, as_labels, usable
+from msbdl._labels import as_labels
 from msbdl._multiview import MultiView
+from msbdl._settings import task_settings
 from msbdl._threads import n_threads
 
 Self = TypeVar("Self", bound="Batches")
+
+
+class Source(NamedTuple):
+    """The samples of a fit and their labels, for a batch that may come after it."""
+
+    views: MultiView
+    labels: NDArray[np.float64]
+    # Rows whose labels were held back; None if they were drawn by the seed.
+    held: list[int] | None
 
 
 class Batches(Base):
     """Adds partial_fit to an estimator that learns labels."""
 
     classes_: NDArray[Any]
-    validation: float
-    nu: float | None
-    _stream: Stream
-    _kept: Kept
-    # The samples of a fit and their labels, until a batch comes.
-    _source: tuple[MultiView, Any]
+    _source: Source
+    # Whether something was learnt since the read-out was fitted.
+    _stale: bool
 
     def partial_fit(self: Self, X: Any, y: Any, classes: Any = None, *, block: Any = None) -> Self:
         """Learns from a batch of samples and their labels, and goes on from what is there.
 
         The first batch of all is fitted. Every later one takes one step of incremental EM with
-        its labels, as in ``MSBDL.partial_fit``. The read-out needs codes that the dictionaries as
-        they stand make of labelled samples; so 5000 of those of all batches are kept (when there
-        are more, a uniform draw of them), and it is fitted anew when it is next asked for.
-        After ``fit``, its samples count as the first batch. Pickles made after ``partial_fit``
-        go on with the same bits; files, and pickles of fits, keep no samples, so there is no going
-        on from them.
+        its labels, as in ``MSBDL.partial_fit``; after ``fit``, its samples count as the first
+        batch. The read-out needs codes that the dictionaries as they stand make of labelled
+        samples; so 5000 of those of all batches are kept (when there are more, a uniform draw of
+        them), and it is fitted anew when it is next asked for. Pickles made after ``partial_fit``
+        hold these samples, and so do files that are saved with ``samples=True``: from them learning
+        goes on with the same bits. From pickles of fits and from other files it cannot go on.
 
         Parameters
         ----------
@@ -52,82 +61,55 @@ class Batches(Base):
             The name of the batch if it will come again, as in ``MSBDL.partial_fit``.
         """
         first = not hasattr(self, "_learnt")
-        if not first and not hasattr(self, "_stream"):
-            self._resume()
         views, y = self._matched(X, y, fitting=first)
         check_consistent_length(views, y)
         labels = self._places(y, classes)
-        if not 0 <= self.validation < 1:
+        task = task_settings(self)
+        if not 0 <= task["validation"] < 1:
             raise ValueError(f"validation must be at least 0 and below 1, not {self.validation}")
-        name = None if block is None else str(block)
-        if first:
-            kept = Kept.nothing(widths(views), labels)
-            held = kept.hold(labels, self.validation)
-            self._fit_first(views, *usable(labels, held))
-            self._take_in(self._new_stream(), kept, views, labels, held, name)
-        else:
-            kept = self._kept
-            earlier = None if name is None else kept.blocks.get(name)
-            held = kept.hold(labels, self.validation) if earlier is None else earlier
-            self._take_in(self._stream, kept, views, labels, held, name)
+        stream = self._first(views, labels, task) if first else self._resumed()
+        told = None
+        if not np.isnan(labels).all():
+            told = as_labels(labels, self._names, among=stream.labels), task["validation"]
+        with explained(views):
+            name = None if block is None else str(block)
+            stream.step(dense(views), name, n_threads(self.n_jobs), told)
+        self._learnt, self._stale = stream.model(), True
         return self
 
-    def _fit_first(
-        self, views: MultiView, labels: NDArray[np.float64], held: NDArray[np.bool_]
-    ) -> None:
+    def _fit_source(self, source: Source, task: dict[str, Any]) -> None:
+        """Fits; when it is interrupted, the next batch goes on from there."""
+        before = getattr(self, "_learnt", None)
+        try:
+            self._fit(source.views, (as_labels(source.labels, self._names), task))
+        finally:
+            if getattr(self, "_learnt", None) is not before:
+                self._source, self._stale = source, False
+
+    def _first(self, views: MultiView, labels: NDArray[np.float64], task: dict[str, Any]) -> Stream:
+        """Fits the first batch of all."""
         if labels.shape[1] == 1 and len(np.unique(labels[~np.isnan(labels)])) < 2:
             raise ValueError("y: the first batch must have samples of at least two classes")
-        self._fit(views, self._lesson(labels, held))
-
-    def _resume(self) -> None:
-        """Makes the samples of ``fit`` the first batch."""
-        if not hasattr(self, "_source"):
-            raise ValueError(
-                "partial_fit cannot go on: neither files nor pickles of fits keep the labelled "
-                "samples that the read-out would need"
-            )
-        views, y = self._source
-        labels = self._places(y, None)
-        held = np.zeros(len(views), dtype=bool)
-        held[Stream.held(self._lesson(labels, float(self.validation)), self._model.seed)] = True
-        kept = Kept.nothing(widths(views), labels)
-        self._take_in(self._new_stream(), kept, views, labels, held, None)
+        names = self._names
+        held = Stream.held_first(as_labels(labels, names, among=names), task["validation"])
+        self._fit_source(Source(views, labels, held), {**task, "validation": held})
         del self._source
-
-    def _new_stream(self) -> Stream:
-        stream = Stream(self._model, self.center, resume=False)
-        stream.teach(self._names, self.nu)
+        stream = Stream.start(self._model, bool(self.center))
+        stream.teach(names, self.nu)
         return stream
 
-    def _take_in(
-        self,
-        stream: Stream,
-        kept: Kept,
-        views: MultiView,
-        labels: NDArray[np.float64],
-        held: NDArray[np.bool_],
-        name: str | None,
-    ) -> None:
-        """Takes a step with a batch, and keeps its labelled samples if they are new."""
-        taught: Any = None
-        if not np.isnan(labels).all():
-            given, rows = as_labels(labels, self._names), np.flatnonzero(held).tolist()
-            taught = (given if labels.shape[1] > 1 else (self._names, given)), rows
-        with explained(views):
-            stream.step(dense(views), name, n_threads(self.n_jobs), taught)
-        if name is None or name not in kept.blocks:
-            kept.add(views, labels, held, self._model.seed)
-            if name is not None:
-                kept.blocks[name] = held
-        kept.stale = True
-        self._stream, self._kept, self._learnt = stream, kept, stream.model()
-
-    def _lesson(
-        self, labels: NDArray[np.float64], held: NDArray[np.bool_] | float
-    ) -> dict[str, Any]:
-        """What the library is told of labels; `held` are rows, or a share of them."""
-        rows = held if isinstance(held, float) else np.flatnonzero(held).tolist()
-        return {**self._task(), "labels": as_labels(labels, self._names), "validation": rows}
+    def _resumed(self) -> Stream:
+        """Goes on; the samples of a fit become the first batch."""
+        stream = Stream.resume(self._model)
+        if not hasattr(self, "_source"):
+            return stream
+        views, labels, held = self._source
+        given = as_labels(labels, self._names, among=stream.labels)
+        if held is None:
+            held = Stream.held(given, task_settings(self), self._model.seed)
+        stream.keep(dense(views), given, held)
+        del self._source
+        return stream
 
     @property
     def _names(self) -> list[str]:
@@ -135,11 +117,25 @@ class Batches(Base):
 
     def _fit_read_out(self) -> None:
         """Fits the read-out for what batches have taught since it was last fitted."""
-        if not hasattr(self, "_kept") or not self._kept.stale:
-            return
-        lesson = self._lesson(*usable(self._kept.labels, self._kept.held))
-        self._stream.fit_read_out([*self._kept.views.items()], lesson, n_threads(self.n_jobs))
-        self._learnt, self._kept.stale = self._stream.model(), False
+        if getattr(self, "_stale", False):
+            stream = Stream.resume(self._model)
+            stream.fit_read_out(task_settings(self), n_threads(self.n_jobs))
+            self._learnt, self._stale = stream.model(), False
+
+    def save(self, path: str | PathLike[str], *, samples: bool = False) -> None:
+        """Writes the model's file, which the command ``msbdl`` reads as well.
+
+        Parameters
+        ----------
+        path : path-like
+        samples : bool, default=False
+            Also write the labelled samples (at most 5000) without which ``partial_fit`` cannot go
+            on from the file. Whoever has the file has them too.
+        """
+        if samples and hasattr(self, "_source"):
+            self._learnt = self._resumed().model()
+        self._fit_read_out()
+        self._model.save(path, samples=samples)
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
@@ -147,16 +143,11 @@ class Batches(Base):
 
     # -- what the estimator does -------------------------------------------------------------
 
-    def _task(self) -> dict[str, Any]:
-        raise NotImplementedError
+    validation: float
+    nu: float | None
 
     def _matched(self, X: Any, y: Any, *, fitting: bool) -> tuple[MultiView, Any]:
         raise NotImplementedError
 
     def _places(self, y: Any, classes: Any) -> NDArray[np.float64]:
         raise NotImplementedError
-
-
-def widths(views: MultiView) -> dict[str, int]:
-    """Features of each modality."""
-    return {name: values.shape[1] for name, values in views.items()}

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_scalar, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from msbdl._base import Callback, Groups, each_checked, join
-from msbdl._batches import Batches
+from msbdl._arrays import join
+from msbdl._base import Callback, Groups
+from msbdl._batches import Batches, Source
 from msbdl._core import Model
 from msbdl._labels import absent_labels, as_numbers, by_id, tag_names, tag_table, whole
 from msbdl._multiview import MultiView
+from msbdl._settings import task_settings
 
 
 class MSBDLClassifier(ClassifierMixin, Batches):  # type: ignore[misc]
@@ -116,18 +117,11 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
             Classes; NaN or None is a sample without a label. When X and y have sample ids, they
             are matched, and samples that y does not name have no label.
         """
-        self._forget()
         views, y = self._matched(X, y, fitting=True)
         labels = self._labels(y)
         check_consistent_length(views, y)
-        self._source = views, y
-        self._fit(views, {"labels": labels, **self._task()})
+        self._fit_source(Source(views, labels, held=None), task_settings(self))
         return self
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes the model's file, which the command ``msbdl`` reads as well."""
-        self._fit_read_out()
-        super().save(path)
 
     def _matched(self, X: Any, y: Any, *, fitting: bool) -> tuple[MultiView, Any]:
         if y is None:
@@ -135,21 +129,22 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         views = self._views(X, fitting=fitting)
         return views, by_id(y, views)
 
-    def _labels(self, y: Any) -> Any:
-        """The library's labels; sets the classes."""
+    def _labels(self, y: Any) -> NDArray[np.float64]:
+        """The labels that a fit learns from, as `_places` has them; sets the classes."""
         return self._class_labels(y)
 
-    def _class_labels(self, y: Any) -> list[str | None]:
+    def _class_labels(self, y: Any) -> NDArray[np.float64]:
         labels = column_or_1d(y, warn=True)
         known = ~absent_labels(labels)
         if not known.any():
             raise ValueError("y: no sample has a label")
         check_classification_targets(labels[known])
-        self.classes_ = np.unique(whole(labels[known]))
+        self.classes_, numbers = np.unique(whole(labels[known]), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]}: there is nothing to tell apart")
-        names = iter(whole(labels[known]))
-        return [str(next(names)) if there else None for there in known]
+        places = np.full((len(labels), 1), np.nan)
+        places[known, 0] = numbers
+        return places
 
     def _places(self, y: Any, classes: Any) -> NDArray[np.float64]:
         """A column of places among the classes, NaN where there is none; sets the classes."""
@@ -169,23 +164,6 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         places = np.full((len(labels), 1), np.nan)
         places[known, 0] = [place[name] for name in given]
         return places
-
-    def _task(self) -> dict[str, Any]:
-        number = (float, int, np.number)
-        for name in ("alpha_beta", "nu"):
-            if getattr(self, name) is not None:
-                check_scalar(getattr(self, name), name, number)
-        if self.validate_every is not None:
-            check_scalar(self.validate_every, "validate_every", (int, np.integer), min_val=1)
-        check_scalar(self.validation, "validation", number)
-        return {
-            "validation": self.validation,
-            "beta0": each_checked("beta0", self.beta0, number),
-            "alpha_beta": self.alpha_beta,
-            "nu": self.nu,
-            "validate_every": self.validate_every,
-            "balance": bool(self.balance),
-        }
 
     def _scores(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Probabilities and decision function, with columns in the order of the classes."""
@@ -230,12 +208,12 @@ class MSBDLTagger(MSBDLClassifier):
     attributes are the same; ``classes_`` are the tags.
     """
 
-    def _labels(self, y: Any) -> Any:
+    def _labels(self, y: Any) -> NDArray[np.float64]:
         table = tag_table(y)
         if table is None:
             return self._class_labels(y)
         self.classes_ = tag_names(y, table)
-        return [str(name) for name in self.classes_], table
+        return table
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, block: Any = None) -> MSBDLTagger:
         """Learns from a batch of samples and their tags, as ``MSBDLClassifier.partial_fit`` does.

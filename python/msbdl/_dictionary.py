@@ -10,7 +10,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
-from msbdl._base import Base, dense, explained
+from msbdl._arrays import dense, explained
+from msbdl._base import Base
 from msbdl._core import Stream
 from msbdl._multiview import MultiView, sample_ids
 from msbdl._threads import n_threads
@@ -105,7 +106,6 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
         y : None
             Ignored.
         """
-        self._forget()
         self._fit(self._views(X, fitting=True))
         return self
 
@@ -114,10 +114,9 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
 
         The first batch of all is fitted. Every later one is coded with the model as it stands and
         takes one step of incremental EM: E-step on the batch, M-step on the sums of all batches so
-        far. Going through all batches once is one pass of the incremental schedule. Pickles keep
-        the sums and go on with the same bits. After ``fit`` or ``load``, the samples that the model
-        was learnt from count as a batch whose sums are made up from the use of its atoms, as if
-        these were independent.
+        far. Going through all batches once is one pass of the incremental schedule. After ``fit``,
+        its samples count as a batch that does not come again. The sums are part of the model:
+        pickles and files go on with the same bits.
 
         Parameters
         ----------
@@ -133,13 +132,13 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
         views = self._views(X, fitting=first)
         if first:
             self._fit(views)
-            self._stream = Stream(self._model, self.center, resume=False)
-        elif not hasattr(self, "_stream"):
-            self._stream = Stream(self._model, self.center, resume=True)
+            stream = Stream.start(self._model, bool(self.center))
+        else:
+            stream = Stream.resume(self._model)
         name = None if block is None else str(block)
         with explained(views):
-            self._stream.step(dense(views), name, n_threads(self.n_jobs))
-        self._learnt = self._stream.model()
+            stream.step(dense(views), name, n_threads(self.n_jobs))
+        self._learnt = stream.model()
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:

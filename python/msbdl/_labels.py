@@ -58,6 +58,17 @@ def whole(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
+def as_labels(labels: NDArray[np.float64], names: list[str], among: list[str] | None = None) -> Any:
+    """Labels as the library takes them: a table of tags, or a column of places among `names`.
+
+    With `among`, classes that none of the samples has count as well.
+    """
+    if labels.shape[1] > 1:
+        return names, np.ascontiguousarray(labels)
+    given = [None if np.isnan(place) else names[int(place)] for place in labels[:, 0]]
+    return given if among is None else (among, given)
+
+
 def as_numbers(names: list[str]) -> NDArray[Any]:
     """Class names from a file; whole numbers if all are."""
     try:

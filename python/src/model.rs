@@ -42,8 +42,13 @@ impl Model {
         py.detach(|| msbdl::Model::load(&path)).map(Model::new).map_err(exception)
     }
 
-    fn save(&self, py: Python, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.0.save(&path)).map_err(exception)
+    /// Writes the model's file, with the labelled samples that batches brought or without.
+    fn save(&self, py: Python, path: PathBuf, samples: bool) -> PyResult<()> {
+        let save = || match samples {
+            true => self.0.save(&path),
+            false => msbdl::Model::clone(&self.0).without_samples().save(&path),
+        };
+        py.detach(save).map_err(exception)
     }
 
     /// The bytes of the model's file.

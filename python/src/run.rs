@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use super::error::{exception, panicked};
 use super::model::Model;
 use super::settings::Settings;
-use super::task::Task;
+use super::task::{Given, Task};
 use super::{Views, owned};
 
 /// How long a pressed Ctrl-C waits at most.
@@ -71,10 +71,11 @@ impl Run {
         center: bool,
         settings: Settings,
         tell: bool,
-        task: Option<Task>,
+        task: Option<(Given, Task)>,
     ) -> PyResult<Self> {
         let config = Config::try_from(settings)?;
-        let task = task.map(Task::checked).transpose()?;
+        let task = task.map(|(labels, task)| Ok::<_, PyErr>((labels.checked()?, task.config())));
+        let task = task.transpose()?;
         let views = owned(views);
         let data = py.detach(|| Data::new(views, center)).map_err(exception)?;
         let names = data.modalities().iter().map(|modality| modality.name().to_owned());

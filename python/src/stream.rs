@@ -1,6 +1,5 @@
 //! Hands learning from batches to Python.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::error::exception;
@@ -8,23 +7,25 @@ use super::model::Model;
 use super::task::{Given, Task};
 use super::{Views, owned};
 
-/// A model that learns from batches.
+/// A model that learns from batches; what it needs to go on is part of the model.
 #[pyclass(module = "msbdl._core")]
 pub struct Stream(msbdl::Stream);
 
 #[pymethods]
 impl Stream {
-    /// With `resume`, the model's training samples count as a batch.
-    #[new]
-    fn new(model: &Model, center: bool, resume: bool) -> Self {
-        let model = model.get().clone();
-        Stream(match resume {
-            true => msbdl::Stream::resume(model, center),
-            false => msbdl::Stream::new(model, center),
-        })
+    /// Begins with the dictionaries alone, which are forgotten as batches come.
+    #[staticmethod]
+    fn start(model: &Model, center: bool) -> Self {
+        Stream(msbdl::Stream::new(model.get().clone(), center))
     }
 
-    /// Learns from a batch; `labels` come with the rows whose labels are held back.
+    /// Goes on from the sums of the samples so far.
+    #[staticmethod]
+    fn resume(model: &Model) -> PyResult<Self> {
+        msbdl::Stream::resume(model.get().clone()).map(Stream).map_err(exception)
+    }
+
+    /// Learns from a batch; `labels` come with the share of them that is held back.
     #[pyo3(signature = (views, block, threads, labels=None))]
     fn step(
         &mut self,
@@ -32,14 +33,15 @@ impl Stream {
         views: Views,
         block: Option<&str>,
         threads: usize,
-        labels: Option<(Given, Vec<usize>)>,
+        labels: Option<(Given, f64)>,
     ) -> PyResult<()> {
         let views = owned(views);
-        let labels = labels.map(|(labels, held)| Ok::<_, PyErr>((labels.checked()?, held)));
+        let labels = labels.map(|(labels, share)| Ok::<_, PyErr>((labels.checked()?, share)));
         let labels = labels.transpose()?;
         let done = py.detach(|| match &labels {
-            Some((labels, held)) => {
-                self.0.step_with_labels(views, (labels, held.as_slice()), block, threads)
+            Some((labels, share)) => {
+                let held = self.0.hold(labels, *share, block)?;
+                self.0.step_with_labels(views, (labels, &held), block, threads)
             }
             None => self.0.step(views, block, threads),
         });
@@ -51,38 +53,36 @@ impl Stream {
         self.0.teach(names, nu).map_err(exception)
     }
 
-    /// The samples whose labels a fit with this seed holds back.
-    #[staticmethod]
-    fn held(task: Task, seed: u64) -> PyResult<Vec<usize>> {
-        let (labels, task) = task.checked()?;
-        task.held_rows(&labels, seed).map_err(exception)
+    /// The classes or tags that batches may have; none without labels.
+    #[getter]
+    fn labels(&self) -> Option<Vec<String>> {
+        self.0.labels().map(<[String]>::to_vec)
     }
 
-    /// Fits the model's classifier anew on labelled samples.
-    fn fit_read_out(
-        &mut self,
-        py: Python,
-        views: Views,
-        task: Task,
-        threads: usize,
-    ) -> PyResult<()> {
-        let views = owned(views);
-        let (labels, task) = task.checked()?;
-        py.detach(|| self.0.fit_read_out(views, &labels, &task, threads)).map_err(exception)
+    /// Keeps the labelled samples of the fit that the model comes from.
+    fn keep(&mut self, views: Views, labels: Given, held: Vec<usize>) -> PyResult<()> {
+        self.0.keep(&owned(views), (&labels.checked()?, &held)).map_err(exception)
+    }
+
+    /// The samples whose labels a fit with this seed holds back.
+    #[staticmethod]
+    fn held(labels: Given, task: Task, seed: u64) -> PyResult<Vec<usize>> {
+        task.config().held_rows(&labels.checked()?, seed).map_err(exception)
+    }
+
+    /// The samples whose labels the first batch of all holds back.
+    #[staticmethod]
+    fn held_first(labels: Given, share: f64) -> PyResult<Vec<usize>> {
+        Ok(msbdl::Stream::hold_first(&labels.checked()?, share))
+    }
+
+    /// Fits the model's classifier anew on the labelled samples that were kept.
+    fn fit_read_out(&mut self, py: Python, task: Task, threads: usize) -> PyResult<()> {
+        let task = task.config();
+        py.detach(|| self.0.fit_read_out(&task, threads)).map_err(exception)
     }
 
     fn model(&self) -> Model {
-        Model::new(self.0.model.clone())
-    }
-
-    #[staticmethod]
-    fn from_parts(model: &Model, memory: &str) -> PyResult<Self> {
-        let stream = msbdl::Stream::from_parts(model.get().clone(), memory);
-        stream.map(Stream).map_err(PyValueError::new_err)
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Model, String))> {
-        let memory = self.0.memory().map_err(PyValueError::new_err)?;
-        Ok((py.get_type::<Stream>().getattr("from_parts")?, (self.model(), memory)))
+        Model::new(self.0.model().clone())
     }
 }

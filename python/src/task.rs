@@ -36,8 +36,7 @@ pub enum Held {
 /// The keyword arguments of a task.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Task<'py> {
-    labels: Given<'py>,
+pub struct Task {
     validation: Held,
     beta0: Option<Each<f64>>,
     alpha_beta: Option<f64>,
@@ -46,9 +45,9 @@ pub struct Task<'py> {
     balance: bool,
 }
 
-impl Task<'_> {
-    pub fn checked(self) -> PyResult<(Labels, TaskConfig)> {
-        let config = TaskConfig {
+impl Task {
+    pub fn config(self) -> TaskConfig {
+        TaskConfig {
             validation: match self.validation {
                 Held::Share(share) => Validation::Share(share),
                 Held::Rows(rows) => Validation::Rows(rows),
@@ -58,7 +57,6 @@ impl Task<'_> {
             nu: self.nu,
             validate_every: self.validate_every,
             balance: self.balance,
-        };
-        Ok((self.labels.checked()?, config))
+        }
     }
 }

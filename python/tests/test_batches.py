@@ -11,7 +11,7 @@ import pytest
 from conftest import draw
 
 import msbdl
-from msbdl import MSBDLClassifier, MSBDLTagger, MultiView, _kept
+from msbdl import MSBDLClassifier, MSBDLTagger, MultiView
 
 WIDTHS = {"image": 8, "text": 6}
 DATA = MultiView(draw(900, WIDTHS, 10))
@@ -39,40 +39,110 @@ def test_batches_teach_what_a_fit_does() -> None:
     assert list(all_five.classes_) == [*CLASSES]
     assert all_five.history_["beta"].shape == (all_five.n_iter_, 2)
     np.testing.assert_allclose(all_five.predict_proba(DATA).sum(axis=1), 1)
-    # Of every class a fifth of the labels is held back.
-    kept = all_five._kept
-    assert len(kept.labels) == 750
-    for place in range(3):
-        assert kept.held[kept.labels[:, 0] == place].mean() == pytest.approx(0.2, abs=0.01)
+
+
+def size(model: Any) -> int:
+    return len(pickle.dumps(model))
 
 
 def test_a_batch_that_comes_again_is_not_kept_twice() -> None:
     model = taught(2)
-    before = model._kept.labels
-    model.partial_fit(DATA[:150], Y[:150], block=0)
-    np.testing.assert_array_equal(model._kept.labels, before)
+    model.predict(DATA)
+    before = size(model)
+    # A sample has 14 values of eight bytes.
+    model.partial_fit(DATA[:150], Y[:150], block=0).predict(DATA)
+    assert size(model) < before + 50 * 14 * 8
+    model.partial_fit(DATA[300:450], Y[300:450], block=2).predict(DATA)
+    assert size(model) > before + 150 * 14 * 8
     with pytest.raises(ValueError, match="block must be of 150 samples, as before, not of 20"):
         model.partial_fit(DATA[:20], Y[:20], block=0)
 
 
-def test_pickles_go_on_with_the_same_bits_and_files_do_not(tmp_path: Path) -> None:
-    model = taught(2)
-    copy = pickle.loads(pickle.dumps(model))
-    for each in (model, copy):
+@pytest.mark.parametrize("start", ["batches", "fit"])
+@pytest.mark.parametrize("kind", [MSBDLClassifier, MSBDLTagger])
+def test_pickles_and_files_go_on_with_the_same_bits(kind: Any, start: str, tmp_path: Path) -> None:
+    y = Y if kind is MSBDLClassifier else TAGS
+    classes = {"classes": CLASSES} if kind is MSBDLClassifier else {}
+    model = kind(n_atoms=10)
+    if start == "fit":
+        model.fit(DATA[:300], y[:300]).partial_fit(DATA[300:450], y[300:450], block="a")
+    else:
+        model.partial_fit(DATA[:150], y[:150], block="a", **classes)
+        model.partial_fit(DATA[150:300], y[150:300])
+    file = tmp_path / "model.safetensors"
+    model.save(file, samples=True)
+    copies = [pickle.loads(pickle.dumps(model)), msbdl.load(file)]
+    for rows in (slice(450, 600), slice(600, 750)):
+        for each in (model, *copies):
+            each.partial_fit(DATA[rows], y[rows])
+            each.partial_fit(DATA[:150], y[:150], block="a")
+        for copy in copies:
+            np.testing.assert_array_equal(model.predict_proba(DATA), copy.predict_proba(DATA))
+            for name, dictionary in model.dictionaries_.items():
+                np.testing.assert_array_equal(dictionary, copy.dictionaries_[name])
+
+
+def test_a_fit_goes_on_from_a_file_with_its_samples(tmp_path: Path) -> None:
+    model = MSBDLClassifier(n_atoms=10).fit(DATA[:300], Y[:300])
+    file = tmp_path / "model.safetensors"
+    model.save(file, samples=True)
+    loaded = msbdl.load(file)
+    for each in (model, loaded):
         each.partial_fit(DATA[300:450], Y[300:450])
-    np.testing.assert_array_equal(model.predict_proba(DATA), copy.predict_proba(DATA))
-    model.partial_fit(DATA[450:600], Y[450:600]).save(tmp_path / "model.safetensors")
-    loaded = msbdl.load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(loaded.predict_proba(DATA), model.predict_proba(DATA))
+    np.testing.assert_array_equal(model.predict_proba(DATA), loaded.predict_proba(DATA))
+
+
+def test_files_hold_samples_only_if_asked_to(tmp_path: Path) -> None:
+    model = taught(2)
+    small, large = tmp_path / "small.safetensors", tmp_path / "large.safetensors"
+    model.save(small)
+    model.save(large, samples=True)
+    assert large.stat().st_size > small.stat().st_size + 300 * 14 * 8
+    value = DATA["image"][3, 3].tobytes()
+    assert value in large.read_bytes()
+    assert value not in small.read_bytes()
     fitted = MSBDLClassifier(n_atoms=10).fit(DATA[:150], Y[:150])
-    small = pickle.dumps(fitted)
-    assert len(small) < len(pickle.dumps(model))
-    for ended in (loaded, pickle.loads(small)):
-        with pytest.raises(ValueError, match="partial_fit cannot go on: neither files nor pickles"):
+    for ended in (msbdl.load(small), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(ended.predict(DATA).shape, (900,))
+        with pytest.raises(ValueError, match=r"no labelled samples, .* cannot go on: save them"):
             ended.partial_fit(DATA[:150], Y[:150])
     # A fit starts anew.
     assert model.fit(DATA[:150], Y[:150]).n_iter_ == fitted.n_iter_
     np.testing.assert_array_equal(model.predict_proba(DATA), fitted.predict_proba(DATA))
+
+
+def test_a_fit_that_fails_leaves_what_was_there() -> None:
+    model = MSBDLClassifier(n_atoms=10).fit(DATA[:300], Y[:300])
+    other = pickle.loads(pickle.dumps(model))
+    with pytest.raises(ValueError, match="preset must be one of"):
+        model.set_params(preset="fast").fit(DATA[:150], Y[:150])
+    np.testing.assert_array_equal(model.predict_proba(DATA), other.predict_proba(DATA))
+    model.set_params(preset="auto").partial_fit(DATA[300:450], Y[300:450])
+    # All 450 are kept, not those of the fit that failed.
+    assert size(model) > size(other) + 450 * 14 * 8
+
+
+def test_an_interrupted_first_batch_is_gone_on_from() -> None:
+    def stop(facts: dict[str, Any]) -> None:
+        if facts["iteration"] == 40:
+            raise KeyboardInterrupt
+
+    model = MSBDLClassifier(n_atoms=10, callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(DATA[:150], Y[:150], CLASSES)
+    assert model.predict(DATA).shape == (900,)
+    model.partial_fit(DATA[150:300], Y[150:300])
+    assert model.n_iter_ == 41
+    assert model.score(DATA, Y) > 0.4
+
+
+def test_names_that_look_like_numbers_keep_their_order() -> None:
+    names = np.array(["10", "9", "-1"])[np.searchsorted(CLASSES, Y)]
+    words, numbers = MSBDLClassifier(n_atoms=10), MSBDLClassifier(n_atoms=10)
+    words.fit(DATA[:300], names[:300]).partial_fit(DATA[300:450], names[300:450])
+    numbers.fit(DATA[:300], names[:300].astype(int))
+    numbers.partial_fit(DATA[300:450], names[300:450].astype(int))
+    assert (words.predict(DATA).astype(int) == numbers.predict(DATA)).all()
 
 
 @pytest.mark.parametrize("kind", [MSBDLClassifier, MSBDLTagger])
@@ -83,8 +153,6 @@ def test_a_fit_is_the_first_batch(kind: Any) -> None:
     report = model.score(DATA[750:], y[750:])
     model.partial_fit(DATA[300:600], y[300:600])
     assert model.score(DATA[750:], y[750:]) > report - 0.05
-    assert len(model._kept.labels) == 600
-    assert 0.15 < model._kept.held[:300].mean() < 0.25
     for name, old in before.items():
         cosines = (old * model.dictionaries_[name]).sum(axis=0)
         assert np.median(cosines) > 0.95
@@ -114,24 +182,6 @@ def test_tags_come_in_batches() -> None:
         model.partial_fit(DATA[:150], TAGS[:150, :2])
     with pytest.raises(ValueError, match="are not those of the first batch"):
         model.partial_fit(DATA[:150], TAGS[:150], classes=["a", "b", "c"])
-
-
-def test_more_than_can_be_kept_are_drawn_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_kept, "KEPT", 100)
-    shares = []
-    for seed in range(30):
-        X = MultiView({"a": np.arange(1000.0)[:, None]})
-        kept = _kept.Kept.nothing({"a": 1}, np.zeros((0, 1)))
-        for start in range(0, 1000, 40):
-            rows = slice(start, start + 40)
-            labels = X["a"][rows] % 3
-            kept.add(X[rows], labels, kept.hold(labels, 0.2), seed)
-        numbers = kept.views["a"][:, 0]
-        assert len(set(numbers)) == len(numbers) == 100
-        np.testing.assert_array_equal(kept.labels[:, 0], numbers % 3)
-        shares.append((numbers < 500).mean())
-    # 3000 draws: the standard deviation of the mean is below .01.
-    assert np.mean(shares) == pytest.approx(0.5, abs=0.04)
 
 
 @pytest.mark.parametrize(

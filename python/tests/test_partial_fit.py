@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -53,27 +54,64 @@ def test_a_batch_that_comes_again_is_not_counted_twice() -> None:
     assert np.abs(anonymous.dictionaries_["text"] - anonymous_before).sum() < 0.3 * moved
 
 
-def test_pickles_go_on_with_the_same_bits() -> None:
-    model = MSBDL(n_atoms=10)
-    for number, batch in enumerate(BATCHES[:3]):
-        model.partial_fit(batch, block=number)
-    copy = pickle.loads(pickle.dumps(model))
-    for each in (model, copy):
-        each.partial_fit(BATCHES[3]).partial_fit(BATCHES[1], block=1)
-    np.testing.assert_array_equal(model.transform(TEST), copy.transform(TEST))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("start", ["batches", "fit"])
+@pytest.mark.parametrize("center", [True, False])
+def test_pickles_and_files_go_on_with_the_same_bits(
+    start: str, center: bool, tmp_path: Path
+) -> None:
+    model = MSBDL(n_atoms=10, center=center)
+    if start == "fit":
+        model.fit(DATA[:450])
+    else:
+        model.partial_fit(BATCHES[0], block=0).partial_fit(BATCHES[1]).partial_fit(
+            BATCHES[2], block=2
+        )
+    file = tmp_path / "model.safetensors"
+    model.save(file)
+    copies = [pickle.loads(pickle.dumps(model)), msbdl.load(file)]
+    for each in (model, *copies):
+        each.partial_fit(BATCHES[3]).partial_fit(BATCHES[2], block=2)
+    for copy in copies:
+        np.testing.assert_array_equal(model.transform(TEST), copy.transform(TEST))
+        np.testing.assert_array_equal(model.means_["text"], copy.means_["text"])
+    # Files of files, too.
+    model.save(file)
+    again = msbdl.load(file)
+    for each in (model, again):
+        each.partial_fit(BATCHES[4])
+    np.testing.assert_array_equal(again.transform(TEST), model.transform(TEST))
 
 
-def test_fits_and_files_are_resumed_and_not_forgotten(tmp_path: Path) -> None:
-    fitted = MSBDL(n_atoms=10).fit(DATA[:750])
-    fitted.save(tmp_path / "model.safetensors")
-    loaded = msbdl.load(tmp_path / "model.safetensors")
-    assert isinstance(loaded, MSBDL)
-    before = fitted.score(TEST)
-    for model in (fitted, loaded):
-        model.partial_fit(TEST[:20])
-        assert model.score(TEST) > before - 0.2
-    np.testing.assert_array_equal(fitted.dictionaries_["text"], loaded.dictionaries_["text"])
-    assert fitted.fit(DATA[:150]).n_iter_ == MSBDL(n_atoms=10).fit(DATA[:150]).n_iter_
+def test_fits_are_not_forgotten() -> None:
+    model = MSBDL(n_atoms=10).fit(DATA[:750])
+    before = model.score(TEST)
+    assert model.partial_fit(TEST[:20]).score(TEST) > before - 0.2
+    # A batch of the same size as the fit moves it more than a small one.
+    moved = []
+    for batch in (TEST[:20], TEST[:120]):
+        fitted = MSBDL(n_atoms=10).fit(DATA[:150])
+        old = fitted.dictionaries_["text"]
+        moved.append(np.abs(fitted.partial_fit(batch).dictionaries_["text"] - old).sum())
+    assert moved[0] < 0.7 * moved[1]
+    assert model.fit(DATA[:150]).n_iter_ == MSBDL(n_atoms=10).fit(DATA[:150]).n_iter_
+
+
+def test_files_without_sums_say_so(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    MSBDL(n_atoms=10).fit(BATCHES[0]).save(file)
+    data = file.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    facts = json.loads(header["__metadata__"]["msbdl"])
+    del facts["memory"]
+    header["__metadata__"]["msbdl"] = json.dumps(facts)
+    text = json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
+    old = msbdl.load(file)
+    assert old.transform(TEST).shape == (150, 20)
+    with pytest.raises(ValueError, match=r"no sums of the samples .* cannot go on: fit anew"):
+        old.partial_fit(BATCHES[1])
 
 
 def test_modalities_may_be_missing_from_a_batch() -> None:

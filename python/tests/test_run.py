@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from msbdl import MSBDL, MultiView
-from msbdl._base import dense
+from msbdl._arrays import dense
 from msbdl._threads import n_threads
 
 
