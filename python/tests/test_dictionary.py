@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import draw
+from conftest import GROUPS, TREE, draw, draw_tree
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -114,18 +114,9 @@ def test_the_default_number_of_atoms() -> None:
 
 
 def test_dictionaries_of_different_sizes() -> None:
-    rng = np.random.default_rng(0)
-    support = rng.random((300, 6)) < 0.25
-    twice = np.repeat(support, 2, axis=1)
-    X = {
-        "root": (support * rng.normal(size=(300, 6))) @ rng.normal(size=(6, 8)),
-        "leaf": (twice * rng.normal(size=(300, 12))) @ rng.normal(size=(12, 14)),
-    }
-    X = {name: values + 0.05 * rng.normal(size=values.shape) for name, values in X.items()}
-    groups = [{"root": [k], "leaf": [2 * k, 2 * k + 1]} for k in range(6)]
-    model = MSBDL({"root": 6, "leaf": 12}, prior="atom-to-subspace", groups=groups, root="root")
-    model.fit(X)
-    assert model.groups_ == groups
+    X, _ = draw_tree()
+    model = MSBDL(prior="atom-to-subspace", **TREE).fit(X)
+    assert model.groups_ == GROUPS
     assert model.dictionaries_["leaf"].shape == (14, 12)
     assert model.transform({"root": X["root"]}).shape == model.transform(X).shape == (300, 18)
     before = model.score(X)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import TREE, draw_tree
 
 from msbdl import MSBDL, Codes, MSBDLClassifier
 
@@ -81,17 +82,8 @@ def test_coactivation(codes: Codes) -> None:
 
 
 def test_coactivation_of_roots_and_leaves() -> None:
-    rng = np.random.default_rng(0)
-    support = rng.random((300, 6)) < 0.25
-    X = {
-        "root": (support * rng.normal(size=(300, 6))) @ rng.normal(size=(6, 8)),
-        "leaf": (support.repeat(2, axis=1) * rng.normal(size=(300, 12)))
-        @ rng.normal(size=(12, 14)),
-    }
-    X = {name: values + 0.05 * rng.normal(size=values.shape) for name, values in X.items()}
-    groups = [{"root": [k], "leaf": [2 * k, 2 * k + 1]} for k in range(6)]
-    sizes = {"root": 6, "leaf": 12}
-    model = MSBDL(sizes, prior="atom-to-subspace", groups=groups, root="root").fit(X)
+    X, _ = draw_tree()
+    model = MSBDL(prior="atom-to-subspace", **TREE).fit(X)
     axes = plot.coactivation(model.encode(X), "root", "leaf")
     shown = axes.images[0].get_array()
     assert shown.shape == (6, 12)

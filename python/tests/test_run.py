@@ -104,16 +104,16 @@ def test_joblib_threads_and_processes_give_the_same(views: dict[str, Any]) -> No
 
 
 def test_doubles_in_rows_are_not_copied() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 100))
+    # So large that what is looked up for threads, half a megabyte, is little beside it.
+    X = np.random.default_rng(0).normal(size=(20_000, 100))
     for given in (X, {"a": X}, MultiView({"a": X})):
         model = MSBDL(n_atoms=2, callback=lambda _: True)
         tracemalloc.start()
         model.fit(given)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        # Looking for NaN takes an eighth; the library's own copy is not Python's.
-        assert most < 0.5 * X.nbytes, most
+        # The library's own copy, in its own units, is not Python's.
+        assert most < 0.05 * X.nbytes, most
     assert dense(MultiView({"a": X}))[0][1] is X
     single = X.astype(np.float32)
     assert dense(MultiView({"a": single}))[0][1].dtype == np.float64
