@@ -6,8 +6,9 @@ from msbdl._classifier import MSBDLClassifier, MSBDLTagger
 from msbdl._codes import Codes
 from msbdl._dictionary import MSBDL
 from msbdl._load import load
+from msbdl._match import SampleMismatchWarning
 from msbdl._mudata import fit_mudata
-from msbdl._multiview import MultiView, SampleMismatchWarning
+from msbdl._multiview import MultiView
 from msbdl._perview import PerView
 
 __version__ = version("msbdl")

@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from msbdl._arrays import dense, explained
-from msbdl._coerce import is_multimodal, multiview
+from msbdl._coerce import is_anndata, is_multimodal, multiview
 from msbdl._core import Run
 from msbdl._fitted import Fitted
-from msbdl._multiview import MultiView, listed
+from msbdl._match import listed
+from msbdl._multiview import MultiView, check_features
 from msbdl._progress import progress
 from msbdl._settings import library_settings
 
@@ -115,22 +116,25 @@ class Base(Fitted):
 
     def _views(self, X: Any, *, fitting: bool) -> MultiView:
         """Makes a MultiView of X, and checks it against the model unless this is to be one."""
+        alone = ALONE if fitting else self._model.names[0]
+        if is_anndata(X):
+            X = {alone: X}
         if is_multimodal(X):
             views = multiview(X, None if fitting else self._model.names)
             if fitting:
-                self.n_features_in_ = views.shape[1]
+                self.n_features_in_, self._features = views.shape[1], views.features
                 if hasattr(self, "feature_names_in_"):
                     del self.feature_names_in_
+            check_features(views, getattr(self, "_features", {}))
             return views
-        name = ALONE
-        if not fitting:
+        if not fitting and len(self._model.names) > 1:
             names = self._model.names
-            if len(names) > 1:
-                raise ValueError(
-                    f"X is one array, but the model has {len(names)} modalities: {listed(names)}; "
-                    "give those that are there by name"
-                )
-            name = names[0]
+            raise ValueError(
+                f"X is one array, but the model has {len(names)} modalities: {listed(names)}; "
+                "give those that are there by name"
+            )
+        if fitting:
+            self._features = {}
         array = validate_data(
             self,
             X,
@@ -139,7 +143,7 @@ class Base(Fitted):
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if fitting else 1,
         )
-        return MultiView._of({name: array}, None)
+        return MultiView._of({alone: array}, None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

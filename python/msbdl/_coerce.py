@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from msbdl._multiview import MultiView, listed, match, matrix, sample_ids
+from msbdl._match import listed, match, sample_ids
+from msbdl._multiview import MultiView, feature_names, matrix
 
 
 def is_multimodal(X: Any) -> bool:
@@ -29,6 +30,11 @@ def is_multimodal(X: Any) -> bool:
 def is_mudata(X: Any) -> bool:
     """Knows a MuData without importing it."""
     return hasattr(X, "mod") and hasattr(X, "obs_names")
+
+
+def is_anndata(X: Any) -> bool:
+    """Knows an AnnData without importing it."""
+    return hasattr(X, "obs_names") and hasattr(X, "X") and not hasattr(X, "mod")
 
 
 def multiview(X: Any, known: Sequence[str] | None = None) -> MultiView:
@@ -66,17 +72,19 @@ def from_mudata(mdata: Any, layers: Mapping[str, str | None] | None = None) -> M
     unknown = [name for name in chosen if name not in mdata.mod]
     if unknown:
         raise ValueError(f"unknown modality '{unknown[0]}'; the modalities are {listed(mdata.mod)}")
-    values, ids = {}, {}
+    values, ids, features = {}, {}, {}
     for name, part in mdata.mod.items():
         layer = chosen.get(name)
         if layer is not None and layer not in part.layers:
             raise ValueError(f"modality '{name}' has no layer '{layer}'")
         values[name] = matrix(name, part.X if layer is None else part.layers[layer])
         ids[name] = sample_ids(name, part)
+        features[name] = feature_names(part)
     # Samples that a modality lacks are the custom here and need no warning.
     matched, index = match(values, ids, quiet=True)
     if index is None:
         raise ValueError("the MuData has no modality")
     place = {sample: row for row, sample in enumerate(index)}
     order = np.array([place[sample] for sample in mdata.obs_names], int)
-    return MultiView._of(matched, index).rows(order)
+    named = {name: each for name, each in features.items() if each is not None}
+    return MultiView._of(matched, index, named).rows(order)

@@ -13,7 +13,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 from msbdl._arrays import dense, explained
 from msbdl._base import Base
 from msbdl._core import Stream
-from msbdl._multiview import MultiView, sample_ids
+from msbdl._match import sample_ids
+from msbdl._multiview import MultiView
 from msbdl._threads import n_threads
 
 

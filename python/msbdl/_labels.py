@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from msbdl._multiview import MultiView, sample_ids
+from msbdl._match import sample_ids
+from msbdl._multiview import MultiView
 
 
 def tag_table(y: Any) -> NDArray[np.float64] | None:
@@ -16,9 +17,12 @@ def tag_table(y: Any) -> NDArray[np.float64] | None:
     table = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
     if table.ndim < 2 or table.shape[1] < 2:
         return None
-    checked: NDArray[np.float64] = check_array(
-        table, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="y"
-    )
+    try:
+        checked: NDArray[np.float64] = check_array(
+            table, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="y"
+        )
+    except ValueError as error:
+        raise ValueError(f"y: tags must be a table of 0 and 1: {error}") from error
     return checked
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from msbdl._base import ALONE
-from msbdl._coerce import from_mudata, is_mudata
+from msbdl._coerce import from_mudata, is_anndata, is_mudata
 from msbdl._dictionary import MSBDL
 from msbdl._multiview import MultiView, matrix
 
@@ -54,11 +54,16 @@ def fit_mudata(
         if isinstance(layers, str):
             raise TypeError("layers: give a dict from modality to layer")
         views, parts = from_mudata(data, layers), dict(data.mod)
+    elif not is_anndata(data):
+        raise TypeError(f"data must be a MuData or an AnnData, not {type(data).__name__}")
     else:
         if layers is not None and layers not in data.layers:
             raise ValueError(f"the data have no layer '{layers}'")
         values = matrix(ALONE, data.X if layers is None else data.layers[layers])
-        views = MultiView._of({ALONE: values}, np.asarray(data.obs_names, dtype=object))
+        ids = np.asarray(data.obs_names, dtype=object)
+        views = MultiView._of(
+            {ALONE: values}, ids, {ALONE: np.asarray(data.var_names, dtype=object)}
+        )
         parts = {ALONE: data}
     model.fit(views)
     codes, dictionaries = model.encode(views), model.dictionaries_

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,9 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-
-class SampleMismatchWarning(UserWarning):
-    """Some samples lack a modality in which their ids do not occur."""
+from msbdl._match import match, sample_ids
 
 
 class MultiView:
@@ -36,11 +33,16 @@ class MultiView:
     shape : tuple (n_samples, n_features of all modalities)
     index : ndarray of shape (n_samples,) or None
         Sample ids, when a modality had any.
+    features : dict of str to ndarray of shape (n_features,)
+        Names of the features, of modalities that have them: frames and AnnData.
     """
 
     ndim = 2
 
-    def __init__(self, views: Mapping[str, Any]) -> None:
+    def __init__(self, views: Mapping[str, Any] | MultiView) -> None:
+        if not isinstance(views, (Mapping, MultiView)):
+            kind = type(views).__name__
+            raise TypeError(f"a MultiView is made of a dict from names to matrices, not of {kind}")
         if not views:
             raise ValueError("no modality was given")
         for name in views:
@@ -49,12 +51,20 @@ class MultiView:
         values = {name: matrix(name, given) for name, given in views.items()}
         ids = {name: sample_ids(name, given) for name, given in views.items()}
         self._views, self.index = match(values, ids)
+        names = {name: feature_names(given) for name, given in views.items()}
+        self.features = {name: each for name, each in names.items() if each is not None}
 
     @classmethod
-    def _of(cls, views: dict[str, Any], index: NDArray[Any] | None) -> MultiView:
+    def _of(
+        cls,
+        views: dict[str, Any],
+        index: NDArray[Any] | None,
+        features: dict[str, NDArray[Any]] | None = None,
+    ) -> MultiView:
         """Takes what has been checked before."""
         new = cls.__new__(cls)
         new._views, new.index = views, index
+        new.features = {} if features is None else features
         return new
 
     @property
@@ -85,7 +95,8 @@ class MultiView:
     def rows(self, rows: slice | NDArray[Any]) -> MultiView:
         """Some samples of all modalities."""
         index = None if self.index is None else self.index[rows]
-        return MultiView._of({name: values[rows] for name, values in self._views.items()}, index)
+        views = {name: values[rows] for name, values in self._views.items()}
+        return MultiView._of(views, index, self.features)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._views)
@@ -122,6 +133,10 @@ def matrix(name: str, given: Any) -> Any:
         given = given.X
     if given is None:
         raise ValueError(f"modality '{name}' is None; leave it out, or give rows of NaN")
+    if np.ma.is_masked(given):
+        raise TypeError(f"modality '{name}' is masked; give rows of NaN for samples that lack it")
+    if type(given).__name__ == "LazyFrame":
+        raise TypeError(f"modality '{name}' is a LazyFrame; collect it first")
     try:
         return check_array(
             given,
@@ -147,83 +162,24 @@ def absent(values: Any) -> NDArray[np.bool_]:
     return rows
 
 
-def sample_ids(name: str, given: Any) -> NDArray[Any] | None:
-    """Finds the sample ids of a frame or an AnnData; a default index is none."""
-    if hasattr(given, "obs_names"):
-        index = given.obs_names
-    elif hasattr(given, "iloc"):
-        index = given.index
-        if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
-            return None
-    else:
+def feature_names(given: Any) -> NDArray[Any] | None:
+    """Finds the names of the features of a frame or an AnnData; numbers are no names."""
+    names = getattr(given, "var_names", None)
+    names = getattr(given, "columns", None) if names is None else names
+    if names is None or not all(isinstance(name, str) for name in names):
         return None
-    if not index.is_unique:
-        twice = index[index.duplicated()][0]
-        place = name if name == "y" else f"modality '{name}'"
-        raise ValueError(f"{place}: the sample id {twice!r} occurs more than once")
-    return np.asarray(index, dtype=object)
+    return np.asarray(names, dtype=object)
 
 
-def match(
-    values: dict[str, Any], ids: Mapping[str, NDArray[Any] | None], *, quiet: bool = False
-) -> tuple[dict[str, Any], NDArray[Any] | None]:
-    """Brings modalities with ids to the union of their samples, in order of first appearance."""
-    with_ids = {name: each for name, each in ids.items() if each is not None}
-    if not with_ids:
-        same_length(values)
-        return values, None
-    first_name, first = next(iter(with_ids.items()))
-    if all(np.array_equal(first, each) for each in with_ids.values()):
-        same_length(values)
-        return values, first
-    without = [name for name in values if name not in with_ids]
-    if without:
+def check_features(views: MultiView, known: Mapping[str, NDArray[Any]]) -> None:
+    """Refuses modalities whose features are not those of the fit, or in another order."""
+    for name, given in views.features.items():
+        expected = known.get(name)
+        # The number of features is checked elsewhere.
+        if expected is None or len(given) != len(expected) or (given == expected).all():
+            continue
+        place = int(np.flatnonzero(given != expected)[0])
         raise ValueError(
-            f"modality '{without[0]}' has no sample ids, and those of "
-            f"{listed(with_ids)} differ: there is nothing to match it by"
+            f"modality '{name}': the features must be those of the fit, in the same order, but "
+            f"feature {place} is {given[place]!r} instead of {expected[place]!r}"
         )
-    place: dict[Any, int] = {}
-    for each in with_ids.values():
-        for sample in each:
-            place.setdefault(sample, len(place))
-    rows = {name: np.array([place[x] for x in each], int) for name, each in with_ids.items()}
-    holders = np.bincount(np.concatenate(list(rows.values())), minlength=len(place))
-    for name, own in rows.items():
-        if len(own) and (holders[own] == 1).all():
-            raise ValueError(
-                f"modality '{name}': none of its sample ids occurs in another modality "
-                f"(for example {with_ids[name][0]!r}; {first[0]!r} in '{first_name}')"
-            )
-    lacking = {name: len(place) - len(own) for name, own in rows.items() if len(own) < len(place)}
-    if lacking and not quiet:
-        told = ", ".join(f"{count} lack '{name}'" for name, count in lacking.items())
-        warnings.warn(
-            f"{len(place)} samples matched by id: {told}", SampleMismatchWarning, stacklevel=4
-        )
-    spread = {name: spread_rows(values[name], own, len(place)) for name, own in rows.items()}
-    return spread, np.fromiter(place, dtype=object, count=len(place))
-
-
-def spread_rows(values: Any, rows: NDArray[np.int_], count: int) -> NDArray[Any]:
-    """Puts rows in their places among `count`; the others are NaN."""
-    values = values.toarray() if issparse(values) else values
-    out = np.full((count, values.shape[1]), np.nan, dtype=values.dtype)
-    out[rows] = values
-    return out
-
-
-def same_length(values: Mapping[str, Any]) -> None:
-    """Refuses modalities of different numbers of samples."""
-    first = next(iter(values))
-    expected = values[first].shape[0]
-    for name, each in values.items():
-        if each.shape[0] != expected:
-            raise ValueError(
-                f"modality '{name}' has {each.shape[0]} samples, but modality '{first}' has "
-                f"{expected}"
-            )
-
-
-def listed(names: Sequence[str] | Mapping[str, Any]) -> str:
-    """Names in quotes, with commas."""
-    return ", ".join(f"'{name}'" for name in names)

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from msbdl._coerce import is_multimodal, multiview
-from msbdl._multiview import MultiView, absent, listed
+from msbdl._match import listed
+from msbdl._multiview import MultiView, absent, check_features
 
 
 class PerView(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
@@ -54,6 +55,7 @@ class PerView(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
                 labels = None if y is None else np.asarray(y)[rows]
                 self.transformers_[name] = clone(chosen[name]).fit(values[rows], labels)
         self.n_features_in_ = views.shape[1]
+        self._features = views.features
         return self
 
     def transform(self, X: Any) -> MultiView:
@@ -77,11 +79,15 @@ class PerView(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
 
     def _each(self, X: Any, method: str) -> MultiView:
         views = self._views(X, known=list(self.transformers_))
+        if method == "transform":
+            check_features(views, self._features)
         done: dict[str, Any] = {}
         for name, values in views.items():
             transformer = self.transformers_.get(name)
             done[name] = values if transformer is None else apply(transformer, method, values)
-        return MultiView._of(done, views.index)
+        unchanged = [name for name in views if self.transformers_.get(name) is None]
+        features = {name: each for name, each in views.features.items() if name in unchanged}
+        return MultiView._of(done, views.index, features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

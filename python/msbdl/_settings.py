@@ -14,6 +14,8 @@ from msbdl._threads import n_threads
 
 WHOLE = (int, np.integer)
 NUMBER = (float, int, np.number)
+# More is no whole number to the library.
+MOST = 2**63 - 1
 # Parameters that the library takes as they are.
 PLAIN = (
     "preset",
@@ -37,6 +39,8 @@ def library_settings(given: Any, views: MultiView) -> dict[str, Any]:
         checked(name, getattr(given, name), WHOLE, min_val=1)
     for name in ("sigma_inf", "alpha"):
         checked(name, getattr(given, name), NUMBER)
+    if given.callback is not None and not callable(given.callback):
+        raise TypeError(f"callback must be callable, not {given.callback!r}")
     for name in ("preset", "prior"):
         checked_text(name, getattr(given, name))
     for name in ("schedule", "posterior", "root"):
@@ -79,14 +83,14 @@ def n_atoms(given: Any, views: MultiView) -> Any:
 def seed(random_state: Any) -> int:
     """A seed of the library's random numbers; a whole number is one already."""
     if isinstance(random_state, WHOLE):
-        return int(check_scalar(int(random_state), "random_state", int, min_val=0))
+        return int(check_scalar(int(random_state), "random_state", int, min_val=0, max_val=MOST))
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def checked(name: str, given: Any, kind: Any, min_val: Any = None) -> None:
     """Checks a number that may be left out."""
     if given is not None:
-        check_scalar(given, name, kind, min_val=min_val)
+        check_scalar(given, name, kind, min_val=min_val, max_val=MOST if kind is WHOLE else None)
 
 
 def checked_text(name: str, given: Any) -> None:
@@ -99,7 +103,7 @@ def each_checked(name: str, given: Any, kind: Any, min_val: Any = None) -> Any:
     """Checks a value or a dict of values by modality."""
     if isinstance(given, Mapping):
         for modality, value in given.items():
-            check_scalar(value, f"{name} of '{modality}'", kind, min_val=min_val)
+            checked(f"{name} of '{modality}'", value, kind, min_val)
         return dict(given)
     checked(name, given, kind, min_val)
     return given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 from sklearn.utils import check_scalar
 from threadpoolctl import threadpool_info
 
@@ -19,7 +20,7 @@ def n_threads(n_jobs: int | None) -> int:
         pools = threadpool_info()
         limits = [int(pool["num_threads"]) for pool in pools if pool["user_api"] == "openmp"]
         return max(1, min([cores, *limits]))
-    check_scalar(n_jobs, "n_jobs", int, max_val=MOST)
+    check_scalar(n_jobs, "n_jobs", (int, np.integer), max_val=MOST)
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; -1 means all cores")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))

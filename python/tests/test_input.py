@@ -138,6 +138,46 @@ def test_perview_leaves_missing_rows_alone(views: dict[str, Any]) -> None:
         PerView(PCA(2)).fit(views["image"])
 
 
+def named(values: Any, kind: str) -> Any:
+    """The same matrix with named features."""
+    names = [f"f{k}" for k in range(values.shape[1])]
+    if kind == "anndata":
+        anndata = pytest.importorskip("anndata")
+        pd = pytest.importorskip("pandas")
+        return anndata.AnnData(values, var=pd.DataFrame(index=names))
+    frames = pytest.importorskip(kind)
+    return frames.DataFrame(values, **{"schema" if kind == "polars" else "columns": names})
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["pandas", "polars", "anndata"])
+def test_features_are_those_of_the_fit(kind: str, views: dict[str, Any]) -> None:
+    frames = {name: named(values, kind) for name, values in views.items()}
+    turned = {
+        "image": frames["image"][:, [1, 0, *range(2, 8)]]
+        if kind != "pandas"
+        else frames["image"].iloc[:, [1, 0, *range(2, 8)]]
+    }
+    text = "modality 'image': the features must be .* feature 0 is 'f1' instead of 'f0'"
+    model = MSBDL(n_atoms=4, max_iter=5).fit(MultiView(frames)[:100])
+    scaler = PerView(StandardScaler()).fit(frames)
+    np.testing.assert_array_equal(model.transform(views), model.transform(frames))
+    for call in (model.transform, model.partial_fit, scaler.transform):
+        with pytest.raises(ValueError, match=text):
+            call(turned)
+    assert list(PerView({"text": PCA(2)}).fit_transform(frames).features) == ["image"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_anndata_is_one_modality(views: dict[str, Any]) -> None:
+    frame = named(views["image"], "anndata")
+    model = MSBDL(n_atoms=4, max_iter=5).fit(frame)
+    assert model.modalities_ == ["X"]
+    codes = model.encode(frame)
+    assert list(codes.index[:2]) == ["0", "1"]
+    np.testing.assert_array_equal(codes.mean["X"], model.transform(views["image"]))
+
+
 BAD = np.arange(24.0).reshape(6, 4) ** 1.5
 INFINITE, PARTLY = BAD.copy(), BAD.copy()
 INFINITE[2, 1] = np.inf
@@ -165,12 +205,23 @@ PARTLY[4, :2] = np.nan
         ({"a": BAD, "b": [["x", "y"]] * 6}, ValueError, "modality 'b': .*convert"),
         ({"a": BAD, "b": BAD * 1j}, ValueError, "modality 'b': Complex data not supported"),
         ({"a": BAD * 1e200}, ValueError, "modality 'a' has values around"),
+        ({"a": np.ma.masked_less(BAD, 3)}, TypeError, "modality 'a' is masked"),
         (np.zeros((1, 3)), ValueError, "1 sample"),
     ],
 )
 def test_bad_data_is_named(X: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         MSBDL(n_atoms=2).fit(X)
+
+
+def test_what_is_no_multiview() -> None:
+    for given in ([BAD, BAD], BAD, None):
+        with pytest.raises(TypeError, match="made of a dict from names to matrices, not of"):
+            MultiView(given)  # type: ignore[arg-type]
+    assert len(MultiView(MultiView({"a": BAD}))) == 6
+    pl = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match="modality 'a' is a LazyFrame; collect it first"):
+        MultiView({"a": pl.LazyFrame(BAD)})
 
 
 def test_samples_with_ids_are_named_by_them() -> None:
@@ -204,6 +255,11 @@ def test_samples_with_ids_are_named_by_them() -> None:
         ({"random_state": -1}, ValueError, "random_state == -1, must be >= 0"),
         ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
         ({"n_jobs": 1.5}, TypeError, "n_jobs must be an instance of"),
+        ({"callback": 3}, TypeError, "callback must be callable, not 3"),
+        ({"n_atoms": {"a": 2, "b": 10**30}}, ValueError, "n_atoms of 'b' == 1000"),
+        ({"max_iter": 2**70}, ValueError, "max_iter == 11805"),
+        ({"random_state": 2**70}, ValueError, "random_state == 11805"),
+        ({"prior": "tree", "groups": {1}}, TypeError, "groups must hold whole numbers and names"),
     ],
 )
 def test_bad_settings_are_named(settings: dict[str, Any], kind: type[Exception], text: str) -> None:

@@ -78,3 +78,8 @@ def test_layers_and_one_anndata(data: Any) -> None:
         fit_mudata(data, layers={"dna": "x"})
     with pytest.raises(TypeError, match="a dict from modality to layer"):
         fit_mudata(data, layers="twice")
+
+
+def test_what_is_neither_mudata_nor_anndata() -> None:
+    with pytest.raises(TypeError, match="data must be a MuData or an AnnData, not dict"):
+        fit_mudata(VIEWS)
