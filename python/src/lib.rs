@@ -1,5 +1,6 @@
 //! Hands the library to Python: fits on a thread of their own, models, errors as exceptions.
 
+mod apart;
 mod error;
 mod model;
 mod run;

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
+use super::apart::apart;
 use super::error::exception;
 use super::settings::{preset_name, prior_name};
 use super::{Views, owned};
@@ -194,14 +195,15 @@ impl Model {
         views: Views,
         threads: usize,
     ) -> PyResult<(Matrix<'py>, Matrix<'py>)> {
-        let views = owned(views);
-        let found = py.detach(|| self.0.predict_by(views, None, threads)).map_err(exception)?;
+        let (model, views) = (Arc::clone(&self.0), owned(views));
+        let found =
+            apart(py, move || model.predict_by(views, None, threads))?.map_err(exception)?;
         Ok((found.probability.into_pyarray(py), found.decision.into_pyarray(py)))
     }
 
     fn encode<'py>(&self, py: Python<'py>, views: Views, threads: usize) -> PyResult<Codes<'py>> {
-        let views = owned(views);
-        let codes = py.detach(|| self.0.encode_on(views, threads)).map_err(exception)?;
+        let (model, views) = (Arc::clone(&self.0), owned(views));
+        let codes = apart(py, move || model.encode_on(views, threads))?.map_err(exception)?;
         let parts = codes.modalities.into_iter().map(|part| {
             let [mean, variance, reconstruction] =
                 [part.mean, part.variance, part.reconstruction].map(|x| x.into_pyarray(py));

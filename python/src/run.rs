@@ -4,20 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use msbdl::{Config, Data, Facts, Next, Observer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::apart::POLL;
 use super::error::{exception, panicked};
 use super::model::Model;
 use super::settings::Settings;
 use super::task::{Given, Task};
 use super::{Views, owned};
-
-/// How long a pressed Ctrl-C waits at most.
-const POLL: Duration = Duration::from_millis(50);
 
 /// A fit under way.
 #[pyclass(frozen, module = "msbdl._core")]

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use super::apart::apart;
 use super::error::exception;
 use super::model::Model;
 use super::task::{Given, Task};
@@ -38,14 +39,14 @@ impl Stream {
         let views = owned(views);
         let labels = labels.map(|(labels, share)| Ok::<_, PyErr>((labels.checked()?, share)));
         let labels = labels.transpose()?;
-        let done = py.detach(|| match &labels {
+        let block = block.map(str::to_owned);
+        self.change(py, move |stream| match &labels {
             Some((labels, share)) => {
-                let held = self.0.hold(labels, *share, block)?;
-                self.0.step_with_labels(views, (labels, &held), block, threads)
+                let held = stream.hold(labels, *share, block.as_deref())?;
+                stream.step_with_labels(views, (labels, &held), block.as_deref(), threads)
             }
-            None => self.0.step(views, block, threads),
-        });
-        done.map_err(exception)
+            None => stream.step(views, block.as_deref(), threads),
+        })
     }
 
     /// Names the classes or tags that batches may have.
@@ -79,10 +80,24 @@ impl Stream {
     /// Fits the model's classifier anew on the labelled samples that were kept.
     fn fit_read_out(&mut self, py: Python, task: Task, threads: usize) -> PyResult<()> {
         let task = task.config();
-        py.detach(|| self.0.fit_read_out(&task, threads)).map_err(exception)
+        self.change(py, move |stream| stream.fit_read_out(&task, threads))
     }
 
     fn model(&self) -> Model {
         Model::new(self.0.model().clone())
+    }
+}
+
+impl Stream {
+    /// Changes the stream, unless Ctrl-C or an error comes in between.
+    fn change(
+        &mut self,
+        py: Python,
+        work: impl FnOnce(&mut msbdl::Stream) -> msbdl::Result<()> + Send + 'static,
+    ) -> PyResult<()> {
+        let mut stream = self.0.clone();
+        let changed = apart(py, move || work(&mut stream).map(|()| stream))?;
+        self.0 = changed.map_err(exception)?;
+        Ok(())
     }
 }
