@@ -194,6 +194,24 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         best = self._scores(X)[1].argmax(axis=1)
         return cast(NDArray[Any], self.classes_[best])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the samples with a label whose class is told; of tags, all tags."""
+        from sklearn.metrics import accuracy_score
+
+        views, y = self._matched(X, y, fitting=False)
+        check_consistent_length(views, y, sample_weight)
+        known = ~self._absent(y)
+        if not known.any():
+            raise ValueError("y: no sample has a label")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        # Without missing labels, numbers among objects are numbers again.
+        told = np.array(np.asarray(y)[known].tolist())
+        return float(accuracy_score(told, self.predict(views.rows(known)), sample_weight=weight))
+
+    def _absent(self, y: Any) -> NDArray[np.bool_]:
+        """Shows which samples have no label."""
+        return absent_labels(column_or_1d(y, warn=True))
+
     def _adopt(self, model: Model) -> MSBDLClassifier:
         super()._adopt(model)
         self.classes_ = as_numbers(model.labels or [])
@@ -261,6 +279,10 @@ class MSBDLTagger(MSBDLClassifier):
         if not self._with_tags():
             return super().predict(X)
         return (self._scores(X)[1] > 0).astype(int)
+
+    def _absent(self, y: Any) -> NDArray[np.bool_]:
+        table = tag_table(y)
+        return super()._absent(y) if table is None else np.isnan(table[:, 0])
 
     def _with_tags(self) -> bool:
         return self._model.has_tags

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from msbdl._match import sample_ids
+from msbdl._match import default_ids, refuse_other_order, sample_ids
 from msbdl._multiview import MultiView
 
 
@@ -34,6 +34,8 @@ def tag_names(y: Any, table: NDArray[np.float64]) -> NDArray[Any]:
 def by_id(y: Any, views: MultiView) -> Any:
     """Brings labels with sample ids into the order of the samples; others stay as they are."""
     ids = sample_ids("y", y)
+    if views.index is not None and (numbers := default_ids(y)) is not None:
+        refuse_other_order("y", "X", numbers, views.index)
     if ids is None or views.index is None:
         return y
     unknown = set(ids) - set(views.index)

@@ -19,10 +19,8 @@ def sample_ids(name: str, given: Any) -> NDArray[Any] | None:
     """Finds the sample ids of a frame or an AnnData; a default index is none."""
     if hasattr(given, "obs_names"):
         index = given.obs_names
-    elif hasattr(given, "iloc"):
+    elif hasattr(given, "iloc") and default_ids(given) is None:
         index = given.index
-        if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
-            return None
     else:
         return None
     if not index.is_unique:
@@ -30,6 +28,41 @@ def sample_ids(name: str, given: Any) -> NDArray[Any] | None:
         place = name if name == "y" else f"modality '{name}'"
         raise ValueError(f"{place}: the sample id {twice!r} occurs more than once")
     return np.asarray(index, dtype=object)
+
+
+def default_ids(given: Any) -> NDArray[Any] | None:
+    """Finds the row numbers that a frame has for an index when it was given none."""
+    index: Any = getattr(given, "index", None)
+    if type(index).__name__ != "RangeIndex" or index.start != 0 or index.step != 1:
+        return None
+    return np.arange(len(index)).astype(object)
+
+
+def with_defaults(
+    ids: Mapping[str, NDArray[Any] | None], defaults: Mapping[str, NDArray[Any] | None]
+) -> dict[str, NDArray[Any] | None]:
+    """Takes row numbers for ids where other frames have some of them, as after filtering."""
+    explicit = {name: each for name, each in ids.items() if each is not None}
+    found = dict(ids)
+    for name, numbers in defaults.items():
+        if numbers is None:
+            continue
+        common = {other: x for other, x in explicit.items() if not set(x).isdisjoint(numbers)}
+        if any(len(each) != len(numbers) for each in common.values()):
+            found[name] = numbers
+            continue
+        for other, each in common.items():
+            refuse_other_order(f"modality '{name}'", f"modality '{other}'", numbers, each)
+    return found
+
+
+def refuse_other_order(name: str, other: str, numbers: NDArray[Any], ids: NDArray[Any]) -> None:
+    """Refuses to guess whether rows or ids belong together."""
+    if not np.array_equal(numbers, ids) and set(numbers) == set(ids):
+        raise ValueError(
+            f"{name} has the default index, and {other} the same numbers in another order: give "
+            "both their ids, or arrays whose rows belong together"
+        )
 
 
 def match(
@@ -40,7 +73,7 @@ def match(
     if not with_ids:
         same_length(values)
         return values, None
-    first_name, first = next(iter(with_ids.items()))
+    first = next(iter(with_ids.values()))
     if all(np.array_equal(first, each) for each in with_ids.values()):
         same_length(values)
         return values, first
@@ -58,9 +91,10 @@ def match(
     holders = np.bincount(np.concatenate(list(rows.values())), minlength=len(place))
     for name, own in rows.items():
         if len(own) and (holders[own] == 1).all():
+            other = next(other for other in with_ids if other != name)
             raise ValueError(
                 f"modality '{name}': none of its sample ids occurs in another modality "
-                f"(for example {with_ids[name][0]!r}; {first[0]!r} in '{first_name}')"
+                f"(for example {with_ids[name][0]!r}; {with_ids[other][0]!r} in '{other}')"
             )
     lacking = {name: len(place) - len(own) for name, own in rows.items() if len(own) < len(place)}
     if lacking and not quiet:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from msbdl._match import match, sample_ids
+from msbdl._match import default_ids, match, sample_ids, with_defaults
 
 
 class MultiView:
@@ -38,9 +38,16 @@ class MultiView:
     """
 
     ndim = 2
+    index: NDArray[Any] | None
+    features: dict[str, NDArray[Any]]
+    _views: dict[str, Any]
 
     def __init__(self, views: Mapping[str, Any] | MultiView) -> None:
-        if not isinstance(views, (Mapping, MultiView)):
+        if isinstance(views, MultiView):
+            self._views, self.index = views._views, views.index
+            self.features = views.features
+            return
+        if not isinstance(views, Mapping):
             kind = type(views).__name__
             raise TypeError(f"a MultiView is made of a dict from names to matrices, not of {kind}")
         if not views:
@@ -50,7 +57,8 @@ class MultiView:
                 raise TypeError(f"names of modalities are text, not {name!r}")
         values = {name: matrix(name, given) for name, given in views.items()}
         ids = {name: sample_ids(name, given) for name, given in views.items()}
-        self._views, self.index = match(values, ids)
+        defaults = {name: default_ids(given) for name, given in views.items()}
+        self._views, self.index = match(values, with_defaults(ids, defaults))
         names = {name: feature_names(given) for name, given in views.items()}
         self.features = {name: each for name, each in names.items() if each is not None}
 

@@ -56,6 +56,7 @@ class PerView(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
                 self.transformers_[name] = clone(chosen[name]).fit(values[rows], labels)
         self.n_features_in_ = views.shape[1]
         self._features = views.features
+        self._widths = {name: values.shape[1] for name, values in views.items()}
         return self
 
     def transform(self, X: Any) -> MultiView:
@@ -67,6 +68,17 @@ class PerView(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # t
         """Transforms each modality back."""
         check_is_fitted(self)
         return self._each(X, "inverse_transform")
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the features of all modalities: those of the transformers, as image_pca0."""
+        check_is_fitted(self)
+        names = []
+        for name, width in self._widths.items():
+            transformer = self.transformers_.get(name)
+            own = self._features.get(name, np.array([f"x{k}" for k in range(width)], dtype=object))
+            own = own if transformer is None else transformer.get_feature_names_out(own)
+            names += [f"{name}_{feature}" for feature in own]
+        return np.array(names, dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> PerView:
         """Does nothing: the output is always a MultiView."""

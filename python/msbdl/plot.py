@@ -162,6 +162,8 @@ def confusion(model: Any, X: Any, y: Any, axes: Any = None) -> Any:
 
 def in_use(codes: Codes) -> NDArray[np.bool_]:
     """Shows which samples (rows) use which atoms (columns)."""
+    if not isinstance(codes, Codes):
+        raise TypeError(f"codes must be what encode returns, not {type(codes).__name__}")
     threshold: NDArray[np.float64] = IN_USE * codes.gamma.max(axis=1, keepdims=True)
     return codes.gamma > threshold
 

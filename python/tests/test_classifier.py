@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import draw
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold, cross_val_score
 
 import msbdl
 from msbdl import MSBDLClassifier, MSBDLTagger, MultiView
@@ -77,10 +77,30 @@ def test_samples_without_a_label_are_learnt_from() -> None:
     assert (MSBDLTagger(n_atoms=10).fit(X, tags).predict(X) == TAGS).mean() > 0.75
 
 
+def test_scores_are_of_the_samples_with_a_label(
+    classifier: MSBDLClassifier, tagger: MSBDLTagger
+) -> None:
+    known = np.arange(300) % 3 > 0
+    rows = MultiView(X)[known]
+    some = classifier.score(X, np.where(known, Y.astype(object), None))
+    assert some == classifier.score(rows, Y[known]) == (classifier.predict(rows) == Y[known]).mean()
+    tags = np.where(known[:, None], TAGS, np.nan)
+    assert tagger.score(X, tags) == (tagger.predict(rows) == TAGS[known]).all(axis=1).mean()
+    heavy = np.where(np.arange(300) < 5, 1.0, 0.0)
+    first = MultiView(X)[:5]
+    assert classifier.score(X, Y, heavy) == pytest.approx(classifier.score(first, Y[:5]))
+    with pytest.raises(ValueError, match="y: no sample has a label"):
+        classifier.score(X, np.full(300, np.nan))
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_cross_validation_on_several_modalities() -> None:
     scores = cross_val_score(MSBDLClassifier(n_atoms=10), MultiView(X), Y, cv=3)
     assert scores.mean() > 0.6
+    some = np.where(np.arange(300) < 40, None, Y.astype(object))
+    assert (
+        cross_val_score(MSBDLClassifier(n_atoms=10), MultiView(X), some, cv=KFold(3)).mean() > 0.5
+    )
 
 
 def test_labels_are_matched_by_id() -> None:
@@ -139,5 +159,7 @@ def test_bad_settings(settings: dict[str, Any], text: str) -> None:
 
 
 def test_tags_are_noughts_and_ones() -> None:
+    with pytest.raises(ValueError, match="y: tags must be a table of 0 and 1: could not convert"):
+        MSBDLTagger(n_atoms=10).fit(X, np.full((300, 2), "sea"))
     with pytest.raises(ValueError, match="row 4, column 1: the value is 2 instead of 0 or 1"):
         MSBDLTagger(n_atoms=10).fit(X, np.where(np.arange(900).reshape(300, 3) == 13, 2, TAGS))

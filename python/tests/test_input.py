@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
-from msbdl import MSBDL, MultiView, PerView, SampleMismatchWarning
+from msbdl import MSBDL, MSBDLClassifier, MultiView, PerView, SampleMismatchWarning
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,42 @@ def test_ids_that_cannot_be_matched(views: dict[str, Any]) -> None:
         MultiView({"image": a, "more": other, "text": views["text"]})
     # Equal ids in equal order need no matching, so plain arrays may stand beside them.
     assert MultiView({"image": a, "text": views["text"]}).index is not None
+
+
+def test_row_numbers_are_ids_where_frames_were_filtered(views: dict[str, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    image, text = pd.DataFrame(views["image"]), pd.DataFrame(views["text"])
+    with pytest.warns(SampleMismatchWarning, match="150 samples matched by id: 50 lack 'image'"):
+        X = MultiView({"image": image[image.index % 3 > 0], "text": text})
+    holes = views["image"].copy()
+    holes[::3] = np.nan
+    order = [int(row) for row in X.index]
+    np.testing.assert_array_equal(X["text"], views["text"][order])
+    np.testing.assert_array_equal(X["image"], holes[order])
+    turned = image.iloc[::-1]
+    with pytest.raises(ValueError, match="'text' has the default index, and modality 'image' the"):
+        MultiView({"image": turned, "text": text})
+    with pytest.raises(ValueError, match="y has the default index, and X the same numbers in an"):
+        MSBDLClassifier(n_atoms=4).fit(
+            {"image": turned, "text": text.iloc[::-1]}, pd.Series(views["image"][:, 0] > 3)
+        )
+    # Names and row numbers have nothing in common, so rows belong together.
+    named = image.set_index(np.array([f"s{i}" for i in range(150)]))
+    assert list(MultiView({"image": named, "text": text}).index[:2]) == ["s0", "s1"]
+    words = text.set_index(np.array([str(i) for i in range(150)])).iloc[1:]
+    with pytest.raises(ValueError, match=r"'image': none of .* \(for example 1; '1' in 'text'\)"):
+        MultiView({"image": image.iloc[1:], "text": words})
+
+
+def test_a_multiview_of_a_multiview_keeps_everything(views: dict[str, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    ids = [f"s{i}" for i in range(150)]
+    first = MultiView(
+        {name: pd.DataFrame(x, index=ids).add_prefix("f") for name, x in views.items()}
+    )
+    second = MultiView(first)
+    assert list(second.index) == ids
+    assert list(second.features["text"][:2]) == ["f0", "f1"]
 
 
 def test_polars_frames(model: MSBDL, views: dict[str, Any]) -> None:

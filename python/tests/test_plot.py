@@ -101,3 +101,9 @@ def test_confusion(views: dict[str, Any]) -> None:
     shown = axes.images[0].get_array()
     np.testing.assert_allclose(shown.sum(axis=1), 1)
     assert shown[0, 0] == pytest.approx((model.predict(views)[y == "high"] == "high").mean())
+
+
+def test_codes_are_not_models(views: dict[str, Any]) -> None:
+    for draw in (plot.usage, plot.sparsity):
+        with pytest.raises(TypeError, match="codes must be what encode returns, not MSBDL"):
+            draw(MSBDL())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import time
 import tracemalloc
 from typing import Any
 
@@ -73,6 +75,26 @@ def test_ctrl_c_leaves_the_model_so_far() -> None:
     # The whole fit has 570 iterations and takes a minute.
     assert 1 <= model.n_iter_ == len(model.history_["e_steps"]) < 400
     assert np.isfinite(model.dictionaries_["a"]).all()
+
+
+@pytest.mark.usefixtures("_listening")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_ctrl_c_ends_coding_and_batches_and_changes_nothing() -> None:
+    X = MultiView(draw(800, {"a": 60, "b": 50}, 200))
+    model = MSBDL(n_atoms=80, max_iter=2).fit(X)
+    before = model.dictionaries_["a"]
+    for work in (model.encode, model.partial_fit):
+        start = time.perf_counter()
+        copy.deepcopy(model).encode(X)
+        whole = time.perf_counter() - start
+        press = threading.Timer(whole / 10, os.kill, (os.getpid(), signal.SIGINT))
+        start = time.perf_counter()
+        press.start()
+        with pytest.raises(KeyboardInterrupt):
+            work(X)
+        # A step begins with coding, so it takes longer than that.
+        assert time.perf_counter() - start < 0.7 * whole
+    np.testing.assert_array_equal(model.dictionaries_["a"], before)
 
 
 def test_other_threads_run_during_a_fit(views: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -54,7 +55,8 @@ def test_splitting_keeps_modalities_and_labels_together(views: dict[str, Any]) -
 def test_grid_search_over_a_pipeline_of_several_modalities(views: dict[str, Any]) -> None:
     X, y = labelled(views)
     pipeline = make_pipeline(PerView(StandardScaler()), MSBDL(n_atoms=10), LogisticRegression())
-    search = GridSearchCV(pipeline, {"msbdl__n_atoms": [5, 10]}, cv=3, n_jobs=2).fit(X, y)
+    sizes = [5, {"image": 10, "text": 10}]
+    search = GridSearchCV(pipeline, {"msbdl__n_atoms": sizes}, cv=3, n_jobs=2).fit(X, y)
     assert search.best_score_ > 0.7
     assert search.predict(X[:4]).shape == (4,)
     sizes, _, scores = learning_curve(pipeline, X, y, cv=3, train_sizes=[0.5, 1.0])
@@ -88,6 +90,17 @@ def test_output_as_a_frame(views: dict[str, Any]) -> None:
         "text_msbdl0",
     ]
     assert list(frame.columns) == list(model.get_feature_names_out())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_output_as_a_polars_frame_and_its_names(views: dict[str, Any]) -> None:
+    pytest.importorskip("polars")
+    pipeline = make_pipeline(PerView({"text": PCA(2)}), MSBDL(n_atoms=3))
+    frame = pipeline.set_output(transform="polars").fit_transform(MultiView(views))
+    assert frame.columns == list(pipeline.get_feature_names_out())
+    assert frame.columns[2:4] == ["image_msbdl2", "text_msbdl0"]
+    names = list(pipeline[0].get_feature_names_out())
+    assert names[7:] == ["image_x7", "text_pca0", "text_pca1"]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
