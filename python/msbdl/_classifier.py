@@ -138,8 +138,11 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         known = ~absent_labels(labels)
         if not known.any():
             raise ValueError("y: no sample has a label")
-        check_classification_targets(labels[known])
-        self.classes_, numbers = np.unique(whole(labels[known]), return_inverse=True)
+        try:
+            check_classification_targets(labels[known])
+            self.classes_, numbers = np.unique(whole(labels[known]), return_inverse=True)
+        except TypeError as error:
+            raise TypeError(f"y mixes classes of different types: {error}") from error
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]}: there is nothing to tell apart")
         places = np.full((len(labels), 1), np.nan)

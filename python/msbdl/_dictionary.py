@@ -27,8 +27,8 @@ class MSBDL(TransformerMixin, Base):  # type: ignore[misc]
     Parameters
     ----------
     n_atoms : int or dict of str to int, default=None
-        Number of atoms of each dictionary. None is twice the features of the smallest modality,
-        but at most one atom for ten samples.
+        Number of atoms of each dictionary. None is what ``groups`` say, or else twice the features
+        of the smallest modality, but at most one atom for ten samples.
     preset : {"auto", "paper", "msbdl-1", "msbdl-2", "msbdl-3", "msbdl-4"}, default="auto"
         Procedure to follow; all but "paper" find the noise by themselves.
     prior : {"one-to-one", "atom-to-subspace", "hierarchical", "tree"}, default="one-to-one"

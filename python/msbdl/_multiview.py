@@ -55,6 +55,8 @@ class MultiView:
         for name in views:
             if not isinstance(name, str):
                 raise TypeError(f"names of modalities are text, not {name!r}")
+            if not name:
+                raise ValueError("a modality has an empty name")
         values = {name: matrix(name, given) for name, given in views.items()}
         ids = {name: sample_ids(name, given) for name, given in views.items()}
         defaults = {name: default_ids(given) for name, given in views.items()}

@@ -48,7 +48,8 @@ def library_settings(given: Any, views: MultiView) -> dict[str, Any]:
             checked_text(name, getattr(given, name))
     return {
         **{name: getattr(given, name) for name in PLAIN},
-        "n_atoms": n_atoms(given.n_atoms, views),
+        # Groups name all atoms.
+        "n_atoms": {} if given.n_atoms is None and given.groups else n_atoms(given.n_atoms, views),
         "groups": None if given.groups is None else as_json("groups", given.groups),
         "sigma0": each_checked("sigma0", given.sigma0, NUMBER),
         "seed": seed(given.random_state),

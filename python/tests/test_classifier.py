@@ -143,6 +143,12 @@ def test_bad_labels(y: Any, text: str) -> None:
         MSBDLClassifier(n_atoms=10).fit(X, y)
 
 
+def test_classes_of_different_types() -> None:
+    mixed = np.array([1 if k % 2 else "a" for k in range(300)], dtype=object)
+    with pytest.raises(TypeError, match="y mixes classes of different types"):
+        MSBDLClassifier(n_atoms=10).fit(X, mixed)
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [

@@ -113,6 +113,13 @@ def test_the_default_number_of_atoms() -> None:
         assert MSBDL(max_iter=1).fit(many).dictionaries_["a"].shape == (5, 8)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_groups_say_how_many_atoms_there_are() -> None:
+    X, _ = draw_tree()
+    model = MSBDL(prior="tree", groups=GROUPS, max_iter=3).fit(X)
+    assert model.dictionaries_["leaf"].shape == (14, 12)
+
+
 def test_dictionaries_of_different_sizes() -> None:
     X, _ = draw_tree()
     model = MSBDL(prior="atom-to-subspace", **TREE).fit(X)

@@ -215,15 +215,19 @@ def test_one_anndata_is_one_modality(views: dict[str, Any]) -> None:
 
 
 BAD = np.arange(24.0).reshape(6, 4) ** 1.5
-INFINITE, PARTLY = BAD.copy(), BAD.copy()
+INFINITE, PARTLY, NO_ROW = BAD.copy(), BAD.copy(), BAD.copy()
 INFINITE[2, 1] = np.inf
 PARTLY[4, :2] = np.nan
+NO_ROW[3] = np.nan
 
 
 @pytest.mark.parametrize(
     ("X", "kind", "text"),
     [
         ({}, ValueError, "no modality was given"),
+        ({"a": BAD, "": BAD}, ValueError, "a modality has an empty name"),
+        ({"a": BAD, "b": BAD * 0}, ValueError, "modality 'b' is nought in every sample"),
+        ({"a": NO_ROW, "b": NO_ROW}, ValueError, "row 3: every modality is missing"),
         ({"a": BAD, 3: BAD}, TypeError, "names of modalities are text, not 3"),
         ({"a": BAD, "b": None}, ValueError, "modality 'b' is None"),
         (
@@ -267,6 +271,15 @@ def test_samples_with_ids_are_named_by_them() -> None:
         MSBDL(2).fit({"a": pd.DataFrame(BAD, index=ids), "b": pd.DataFrame(PARTLY, index=ids)})
 
 
+TREE = {"n_atoms": {"a": 2}, "prior": "tree", "root": "a", "max_leaves": 2}
+
+
+def grouped(first: list[int], second: list[int], **more: list[int]) -> dict[str, Any]:
+    """Two branches, rooted in a, with these atoms of b."""
+    groups = [{"a": [0], "b": first}, {"a": [1], "b": second, **more}]
+    return {"n_atoms": None, "prior": "tree", "root": "a", "groups": groups}
+
+
 @pytest.mark.parametrize(
     ("settings", "kind", "text"),
     [
@@ -288,6 +301,36 @@ def test_samples_with_ids_are_named_by_them() -> None:
         ({"sigma_inf": 0.1}, ValueError, "sigma_inf must be left to the data"),
         ({"preset": "paper", "alpha": 2.0}, ValueError, "alpha must be between 0 and 1"),
         ({"preset": "paper", "sigma0": {"a": -1.0}}, ValueError, "sigma0 must be positive"),
+        ({"preset": "paper", "alpha": 0.0}, ValueError, "alpha must be positive, not 0"),
+        ({"preset": "paper", "sigma0": np.nan}, ValueError, "sigma0 must be positive, not NaN"),
+        ({"preset": "paper", "sigma0": np.inf}, ValueError, "sigma0 must be positive, not inf"),
+        ({"preset": "paper", "sigma0": {"c": 1.0}}, ValueError, "sigma0: unknown modality 'c'"),
+        ({"preset": "paper", "sigma0": "low"}, TypeError, "sigma0 must be an instance of"),
+        (
+            {"preset": "paper", "sigma_inf": -0.5},
+            ValueError,
+            "sigma_inf must be positive",
+        ),
+        ({"n_atoms": {"a": 2, "b": 3}}, ValueError, "n_atoms must be the same number in every"),
+        ({"n_atoms": {"a": 2, "b": -3}}, ValueError, "n_atoms of 'b' == -3, must be >= 1"),
+        ({"batch_size": 0}, ValueError, "batch_size == 0, must be >= 1"),
+        ({"preset": "msbdl-1", "batch_size": 7}, ValueError, "batch_size must be at most the num"),
+        ({"n_jobs": 100_000}, ValueError, "n_jobs == 100000, must be <= 1024"),
+        ({"root": "a"}, ValueError, "root must be used with another prior than one-to-one"),
+        ({"max_leaves": 2}, ValueError, "max_leaves must be used with another prior"),
+        (TREE | {"root": "c"}, ValueError, "root: unknown modality 'c'"),
+        (TREE | {"root": None}, ValueError, "root must be given, or groups instead"),
+        (TREE | {"max_leaves": None}, ValueError, "max_leaves must be given where the number"),
+        (TREE | {"n_atoms": {"b": 3}}, ValueError, "n_atoms must be given for the root"),
+        (TREE | {"n_atoms": {"a": 2, "b": 9}}, ValueError, "n_atoms must be from one to 2 for"),
+        (grouped([0], [1], c=[1]), ValueError, "groups: unknown modality 'c'"),
+        (
+            grouped([0, 1], [1]),
+            ValueError,
+            "groups: atom 1 of modality 'b' is in branch 0 and",
+        ),
+        (grouped([0, 3], [1]), ValueError, "groups: atom 2 of modality 'b' is in no branch"),
+        (grouped([0], [1], a=[1, 2]), ValueError, "groups: branch 1 has 2 atoms of the root"),
         ({"random_state": -1}, ValueError, "random_state == -1, must be >= 0"),
         ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
         ({"n_jobs": 1.5}, TypeError, "n_jobs must be an instance of"),
