@@ -64,13 +64,13 @@ class Batches(Base):
         views, y = self._matched(X, y, fitting=first)
         check_consistent_length(views, y)
         labels = self._places(y, classes)
-        task = task_settings(self)
-        if not 0 <= task["validation"] < 1:
+        task_settings(self)  # checks them
+        if not 0 <= self.validation < 1:
             raise ValueError(f"validation must be at least 0 and below 1, not {self.validation}")
-        stream = self._first(views, labels, task) if first else self._resumed()
+        stream = self._first(views, labels) if first else self._resumed()
         told = None
         if not np.isnan(labels).all():
-            told = as_labels(labels, self._names, among=stream.labels), task["validation"]
+            told = as_labels(labels, self._names, among=stream.labels), self.validation
         with explained(views):
             name = None if block is None else str(block)
             stream.step(dense(views), name, n_threads(self.n_jobs), told)
@@ -86,13 +86,13 @@ class Batches(Base):
             if getattr(self, "_learnt", None) is not before:
                 self._source, self._stale = source, False
 
-    def _first(self, views: MultiView, labels: NDArray[np.float64], task: dict[str, Any]) -> Stream:
+    def _first(self, views: MultiView, labels: NDArray[np.float64]) -> Stream:
         """Fits the first batch of all."""
         if labels.shape[1] == 1 and len(np.unique(labels[~np.isnan(labels)])) < 2:
             raise ValueError("y: the first batch must have samples of at least two classes")
         names = self._names
-        held = Stream.held_first(as_labels(labels, names, among=names), task["validation"])
-        self._fit_source(Source(views, labels, held), {**task, "validation": held})
+        held = Stream.held_first(as_labels(labels, names, among=names), self.validation)
+        self._fit_source(Source(views, labels, held), {**task_settings(self), "validation": held})
         del self._source
         stream = Stream.start(self._model, bool(self.center))
         stream.teach(names, self.nu)

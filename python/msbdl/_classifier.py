@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -34,6 +34,8 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         As those of MSBDL.
     validation : float, default=0.2
         Share of the labelled samples that is set aside to choose the read-out; may be 0.
+    validation_rows : sequence of int, default=None
+        The samples that ``fit`` is to set aside instead.
     beta0 : float or dict of str to float, default=None
         Label noise (standard deviation) at the start.
     alpha_beta : float, default=None
@@ -73,6 +75,7 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         verbose: int = 0,
         callback: Callback | None = None,
         validation: float = 0.2,
+        validation_rows: Sequence[int] | None = None,
         beta0: float | Mapping[str, float] | None = None,
         alpha_beta: float | None = None,
         nu: float | None = None,
@@ -100,6 +103,7 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
             callback=callback,
         )
         self.validation = validation
+        self.validation_rows = validation_rows
         self.beta0 = beta0
         self.alpha_beta = alpha_beta
         self.nu = nu
@@ -168,33 +172,43 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         places[known, 0] = [place[name] for name in given]
         return places
 
-    def _scores(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Probabilities and decision function, with columns in the order of the classes."""
+    def _predictions(self, X: Any) -> list[Any]:
+        """What the model says, block by block, for `_ordered`."""
         check_is_fitted(self)
         self._fit_read_out()
-        model = self._model
-        views = self._views(X, fitting=False)
-        blocks = self._in_blocks(views, model.predict)
-        place = {name: column for column, name in enumerate(model.labels or [])}
-        order = [place.get(str(name), -1) for name in self.classes_]
-        # Classes that have not come yet.
-        unseen = np.array(order) < 0
-        probability, decision = (join([block[k] for block in blocks])[:, order] for k in range(2))
-        probability[:, unseen], decision[:, unseen] = 0.0, -np.inf
-        return probability, decision
+        return self._in_blocks(self._views(X, fitting=False), self._model.predict)
+
+    def _ordered(self, blocks: list[NDArray[np.float64]], unseen: float) -> NDArray[np.float64]:
+        """Columns in the order of the classes; those that have not come yet are `unseen`."""
+        place = {name: column for column, name in enumerate(self._model.labels or [])}
+        order = np.array([place.get(str(name), -1) for name in self.classes_])
+        scores = join(blocks)[:, order]
+        scores[:, order < 0] = unseen
+        return scores
+
+    def _decision(self, X: Any) -> NDArray[np.float64]:
+        return self._ordered([block[1] for block in self._predictions(X)], -np.inf)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, (n_samples, n_classes)."""
-        return self._scores(X)[0]
+        return self._ordered([block[0] for block in self._predictions(X)], 0.0)
+
+    def votes(self, X: Any) -> dict[str, NDArray[np.float64]]:
+        """Probabilities by what each modality that is given says by itself.
+
+        The others still help to code it. Rows of samples that lack a modality are NaN.
+        """
+        blocks = [dict(block[2]) for block in self._predictions(X)]
+        return {name: self._ordered([block[name] for block in blocks], 0.0) for name in blocks[0]}
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Log-odds up to a constant for each sample; of two classes, those of the second."""
-        decision = self._scores(X)[1]
+        decision = self._decision(X)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each sample."""
-        best = self._scores(X)[1].argmax(axis=1)
+        best = self._decision(X).argmax(axis=1)
         return cast(NDArray[Any], self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -271,17 +285,17 @@ class MSBDLTagger(MSBDLClassifier):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the tags, (n_samples, n_tags)."""
-        return self._scores(X)[0]
+        return super().predict_proba(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Log-odds of the tags, (n_samples, n_tags)."""
-        return self._scores(X)[1] if self._with_tags() else super().decision_function(X)
+        return self._decision(X) if self._with_tags() else super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """One where a tag is more probable than not, (n_samples, n_tags)."""
         if not self._with_tags():
             return super().predict(X)
-        return (self._scores(X)[1] > 0).astype(int)
+        return (self._decision(X) > 0).astype(int)
 
     def _absent(self, y: Any) -> NDArray[np.bool_]:
         table = tag_table(y)

@@ -63,8 +63,11 @@ def task_settings(given: Any) -> dict[str, Any]:
         checked(name, getattr(given, name), NUMBER)
     checked("validate_every", given.validate_every, WHOLE, min_val=1)
     check_scalar(given.validation, "validation", NUMBER)
+    rows = given.validation_rows
+    for row in () if rows is None else rows:
+        check_scalar(row, "each of validation_rows", WHOLE, min_val=0)
     return {
-        "validation": float(given.validation),
+        "validation": float(given.validation) if rows is None else [int(row) for row in rows],
         "beta0": each_checked("beta0", given.beta0, NUMBER),
         "alpha_beta": given.alpha_beta,
         "nu": given.nu,

@@ -23,6 +23,8 @@ pub struct Model(Arc<msbdl::Model>);
 type Matrix<'py> = Bound<'py, PyArray2<f64>>;
 /// Posterior means, variances and what they stand for, of one modality.
 type Part<'py> = (String, Matrix<'py>, Matrix<'py>, Matrix<'py>);
+/// Probabilities, decision function, and the probabilities that each modality votes for.
+type Prediction<'py> = (Matrix<'py>, Matrix<'py>, Vec<(String, Matrix<'py>)>);
 /// gamma, log-evidence, and the parts.
 type Codes<'py> = (Matrix<'py>, Bound<'py, PyArray1<f64>>, Vec<Part<'py>>);
 
@@ -188,17 +190,20 @@ impl Model {
         Ok(dict)
     }
 
-    /// Probabilities and decision function, a column for each label.
+    /// Probabilities, decision function, and what each modality says; a column for each label.
     fn predict<'py>(
         &self,
         py: Python<'py>,
         views: Views,
         threads: usize,
-    ) -> PyResult<(Matrix<'py>, Matrix<'py>)> {
+    ) -> PyResult<Prediction<'py>> {
         let (model, views) = (Arc::clone(&self.0), owned(views));
         let found =
             apart(py, move || model.predict_by(views, None, threads))?.map_err(exception)?;
-        Ok((found.probability.into_pyarray(py), found.decision.into_pyarray(py)))
+        let votes = found.votes.into_iter();
+        let votes = votes.map(|vote| (vote.modality, vote.probability.into_pyarray(py)));
+        let votes = votes.collect();
+        Ok((found.probability.into_pyarray(py), found.decision.into_pyarray(py), votes))
     }
 
     fn encode<'py>(&self, py: Python<'py>, views: Views, threads: usize) -> PyResult<Codes<'py>> {

@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_val_score
 
 import msbdl
-from msbdl import MSBDLClassifier, MSBDLTagger, MultiView
+from msbdl import MSBDLClassifier, MSBDLTagger, MultiView, _core
+from msbdl._settings import task_settings
 
 X = draw(300, {"image": 8, "text": 6}, 10)
 CLASSES = np.array(["high", "low", "middle"])
@@ -42,6 +43,25 @@ def test_classes_are_told(classifier: MSBDLClassifier) -> None:
     alone = classifier.predict({"image": X["image"]})
     assert (alone == Y).mean() > 0.7
     assert classifier.encode(X).gamma.shape == (300, 10)
+
+
+def test_modalities_vote(classifier: MSBDLClassifier, tagger: MSBDLTagger) -> None:
+    holes = {**X, "text": np.where(np.arange(300)[:, None] < 4, np.nan, X["text"])}
+    for model, columns in ((classifier, 3), (tagger, 3)):
+        votes = model.votes(holes)
+        assert list(votes) == ["image", "text"]
+        assert votes["image"].shape == (300, columns)
+        assert np.isnan(votes["text"][:4]).all()
+        assert np.isfinite(votes["text"][4:]).all()
+        # A modality that is alone says what is said.
+        alone = {"image": X["image"]}
+        np.testing.assert_allclose(model.votes(alone)["image"], model.predict_proba(alone))
+
+
+def test_samples_to_set_aside_may_be_named(classifier: MSBDLClassifier) -> None:
+    share = _core.Stream.held([str(y) for y in Y], task_settings(classifier), 0)
+    named = MSBDLClassifier(n_atoms=10, validation_rows=np.array(share)).fit(X, Y)
+    np.testing.assert_array_equal(named.predict_proba(X), classifier.predict_proba(X))
 
 
 def test_tags_are_told(tagger: MSBDLTagger) -> None:
@@ -153,6 +173,8 @@ def test_classes_of_different_types() -> None:
     ("settings", "text"),
     [
         ({"validation": 1.5}, "validation must be at least 0 and below 1"),
+        ({"validation_rows": [300]}, "validation_rows must be below the number of samples, 300"),
+        ({"validation_rows": [-1]}, "each of validation_rows == -1, must be >= 0"),
         ({"nu": -1.0}, "nu must be positive"),
         ({"alpha_beta": 2.0}, "alpha_beta must be between 0 and 1"),
         ({"validate_every": 0}, "validate_every == 0, must be >= 1"),

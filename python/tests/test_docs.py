@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from msbdl import MSBDLClassifier
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -52,3 +55,16 @@ def test_the_code_of_the_page_runs(
             np.savez(tmp_path / name, **tumours())
     monkeypatch.chdir(tmp_path)
     exec(compile(code, str(page), "exec"), {"__name__": "page"})
+
+
+def test_every_option_of_the_command_is_a_parameter() -> None:
+    if shutil.which("msbdl") is None:
+        pytest.skip("the command msbdl is not on the path")
+    told = subprocess.run(["msbdl", "fit", "--help"], capture_output=True, text=True, check=True)
+    options = set(re.findall(r"^ +--([a-z0-9-]+) ?(?:<|$)", told.stdout, flags=re.M))
+    ours = {"atoms": "n_atoms", "seed": "random_state", "threads": "n_jobs", "no-center": "center"}
+    # Where files are, how they are read, and what is printed.
+    files = {"modality", "labels", "ids", "out", "quiet", "json"}
+    assert len(options) > 20
+    names = {ours.get(option, option.replace("-", "_")) for option in options - files}
+    assert names <= set(MSBDLClassifier().get_params())
