@@ -74,11 +74,12 @@ class Batches(Base):
         with explained(views):
             name = None if block is None else str(block)
             stream.step(dense(views), name, n_threads(self.n_jobs), told)
-        self._learnt, self._stale = stream.model(), True
+        self._take(stream)
+        self._stale = True
         return self
 
     def _fit_source(self, source: Source, task: dict[str, Any]) -> None:
-        """Fits; when it is interrupted, the next batch goes on from there."""
+        """Fits; when it is interrupted, or the batch after it, the next one goes on from there."""
         before = getattr(self, "_learnt", None)
         try:
             self._fit(source.views, (as_labels(source.labels, self._names), task))
@@ -93,7 +94,6 @@ class Batches(Base):
         names = self._names
         held = Stream.held_first(as_labels(labels, names, among=names), self.validation)
         self._fit_source(Source(views, labels, held), {**task_settings(self), "validation": held})
-        del self._source
         stream = Stream.start(self._model, bool(self.center))
         stream.teach(names, self.nu)
         return stream
@@ -108,8 +108,13 @@ class Batches(Base):
         if held is None:
             held = Stream.held(given, task_settings(self), self._model.seed)
         stream.keep(dense(views), given, held)
-        del self._source
         return stream
+
+    def _take(self, stream: Stream) -> None:
+        """Takes over what was learnt, with the samples that were kept."""
+        self._learnt = stream.model()
+        if hasattr(self, "_source"):
+            del self._source
 
     @property
     def _names(self) -> list[str]:
@@ -132,8 +137,8 @@ class Batches(Base):
             Also write the labelled samples (at most 5000) without which ``partial_fit`` cannot go
             on from the file. Whoever has the file has them too.
         """
-        if samples and hasattr(self, "_source"):
-            self._learnt = self._resumed().model()
+        if samples:
+            self._take(self._resumed())
         self._fit_read_out()
         self._model.save(path, samples=samples)
 

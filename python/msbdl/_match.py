@@ -58,10 +58,10 @@ def with_defaults(
 
 def refuse_other_order(name: str, other: str, numbers: NDArray[Any], ids: NDArray[Any]) -> None:
     """Refuses to guess whether rows or ids belong together."""
-    if not np.array_equal(numbers, ids) and set(numbers) == set(ids):
+    if not np.array_equal(numbers, ids) and not set(numbers).isdisjoint(ids):
         raise ValueError(
-            f"{name} has the default index, and {other} the same numbers in another order: give "
-            "both their ids, or arrays whose rows belong together"
+            f"{name} has the default index, but {other} has other row numbers: give both their "
+            "ids, or arrays whose rows belong together"
         )
 
 

@@ -136,6 +136,15 @@ def test_an_interrupted_first_batch_is_gone_on_from() -> None:
     assert model.score(DATA, Y) > 0.4
 
 
+def test_a_bad_batch_after_a_fit_leaves_its_samples() -> None:
+    model, other = (MSBDLClassifier(n_atoms=10).fit(DATA[:300], Y[:300]) for _ in range(2))
+    with pytest.raises(ValueError, match="modality 'text' has 8 features"):
+        model.partial_fit({"text": DATA["image"][:150]}, Y[:150])
+    for each in (model, other):
+        each.partial_fit(DATA[300:450], Y[300:450])
+    np.testing.assert_array_equal(model.predict_proba(DATA), other.predict_proba(DATA))
+
+
 def test_names_that_look_like_numbers_keep_their_order() -> None:
     names = np.array(["10", "9", "-1"])[np.searchsorted(CLASSES, Y)]
     words, numbers = MSBDLClassifier(n_atoms=10), MSBDLClassifier(n_atoms=10)

@@ -101,9 +101,10 @@ def test_row_numbers_are_ids_where_frames_were_filtered(views: dict[str, Any]) -
     np.testing.assert_array_equal(X["text"], views["text"][order])
     np.testing.assert_array_equal(X["image"], holes[order])
     turned = image.iloc[::-1]
-    with pytest.raises(ValueError, match="'text' has the default index, and modality 'image' the"):
-        MultiView({"image": turned, "text": text})
-    with pytest.raises(ValueError, match="y has the default index, and X the same numbers in an"):
+    for other in (turned, image.set_index(image.index + 1)):
+        with pytest.raises(ValueError, match="'text' has the default index, but modality 'image'"):
+            MultiView({"image": other, "text": text})
+    with pytest.raises(ValueError, match="y has the default index, but X has other row numbers"):
         MSBDLClassifier(n_atoms=4).fit(
             {"image": turned, "text": text.iloc[::-1]}, pd.Series(views["image"][:, 0] > 3)
         )

@@ -36,14 +36,7 @@ impl Taught {
 
     /// The labels of a batch but those of the rows held back, to be learnt after `others`.
     pub fn task(&self, labels: &Labels, held: &[usize], others: Option<&Stats>) -> Result<Task> {
-        if labels.names() != self.names {
-            let expected = format!("among {}", self.names.join(", "));
-            return Err(Error::Setting {
-                option: "labels",
-                expected,
-                found: labels.names().join(", "),
-            });
-        }
+        self.check(labels)?;
         let mut shown = labels.known().to_vec();
         for &row in held.iter().filter(|row| **row < labels.n_samples()) {
             shown[row] = false;
@@ -58,6 +51,14 @@ impl Taught {
             beta2: self.beta2.clone(),
             nu: self.nu.unwrap_or(NU * count as f64),
         })
+    }
+
+    fn check(&self, labels: &Labels) -> Result<()> {
+        if labels.names() == self.names {
+            return Ok(());
+        }
+        let expected = format!("among {}", self.names.join(", "));
+        Err(Error::Setting { option: "labels", expected, found: labels.names().join(", ") })
     }
 
     /// Takes over what a step has learnt, and what was drawn of the batch's samples.
@@ -89,14 +90,15 @@ impl Stream {
 
     /// Keeps the labelled samples of the fit that the stream goes on from.
     pub fn keep(&mut self, batch: &Named, told: (&Labels, &[usize])) -> Result<()> {
-        let widths = self.n_features();
-        let taught = self.memory_mut()?.taught.as_mut().ok_or(Error::NoLabels)?;
-        taught.kept = Some(Kept::new(told.0.kind(), taught.names.len(), widths));
+        let (labels, widths) = (told.0, self.n_features());
         // Checked, and then taken as it is.
-        if self.data(batch.clone())?.n_samples() != told.0.n_samples() {
-            let (found, expected) = (told.0.n_samples(), batch[0].1.nrows());
-            return Err(Error::LabelCount { found, expected });
+        let expected = self.data(batch.clone())?.n_samples();
+        if labels.n_samples() != expected {
+            return Err(Error::LabelCount { found: labels.n_samples(), expected });
         }
+        let taught = self.memory_mut()?.taught.as_mut().ok_or(Error::NoLabels)?;
+        taught.check(labels)?;
+        taught.kept = Some(Kept::new(labels.kind(), taught.names.len(), widths));
         let drawn = self.draw(batch, told, None);
         if let Some(taught) = &mut self.memory_mut()?.taught {
             taught.keep(None, None, Some(told).zip(drawn));
@@ -113,6 +115,7 @@ impl Stream {
     /// spread over all batches; those of before if the batch comes again.
     pub fn hold(&self, labels: &Labels, share: f64, name: Option<&str>) -> Result<Vec<usize>> {
         let taught = self.memory()?.taught.as_ref().ok_or(Error::NoLabels)?;
+        taught.check(labels)?;
         let kept = taught.kept.as_ref().ok_or(Error::NoSamples)?;
         let earlier = name.and_then(|name| kept.blocks.get(name)).cloned();
         Ok(earlier.unwrap_or_else(|| kept.hold(labels, share)))
@@ -342,6 +345,8 @@ mod tests {
         let other = Labels::classes(&[Some("up"), Some("left")].repeat(25)).unwrap();
         let error = stream.step_with_labels(batch(&truth, &rows), (&other, &[]), None, 1);
         assert_eq!(error.unwrap_err().to_string(), "labels must be among down, up, not left, up");
+        assert!(stream.hold(&other, 0.2, None).is_err());
+        assert!(stream.keep(&batch(&truth, &rows), (&other, &[])).is_err());
         let error = stream.fit_read_out(&TaskConfig::default(), 1);
         assert_eq!(error.unwrap_err().to_string(), "no sample has a label");
         let error = stream.keep(&batch(&truth, &rows), (&told, &[]));
