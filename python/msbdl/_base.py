@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from msbdl._match import listed
 from msbdl._multiview import MultiView, check_features
 from msbdl._progress import progress
 from msbdl._settings import library_settings
+from msbdl._warn import warn
 
 Groups = Sequence[Mapping[str, Sequence[Any]]]
 Callback = Callable[[dict[str, Any]], object]
@@ -110,7 +110,7 @@ class Base(Fitted):
         advice = ADVICE.get(self.stop_reason_)
         if advice is not None:
             text = "the fit has not converged: " + advice.format(n_iter=self.n_iter_)
-            warnings.warn(text, ConvergenceWarning, stacklevel=4)
+            warn(text, ConvergenceWarning)
 
     # -- input -----------------------------------------------------------------------------
 

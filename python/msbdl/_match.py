@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+
+from msbdl._warn import warn
 
 
 class SampleMismatchWarning(UserWarning):
@@ -99,9 +100,7 @@ def match(
     lacking = {name: len(place) - len(own) for name, own in rows.items() if len(own) < len(place)}
     if lacking and not quiet:
         told = ", ".join(f"{count} lack '{name}'" for name, count in lacking.items())
-        warnings.warn(
-            f"{len(place)} samples matched by id: {told}", SampleMismatchWarning, stacklevel=4
-        )
+        warn(f"{len(place)} samples matched by id: {told}", SampleMismatchWarning)
     spread = {name: spread_rows(values[name], own, len(place)) for name, own in rows.items()}
     return spread, np.fromiter(place, dtype=object, count=len(place))
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from conftest import draw
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from msbdl import MSBDL, MultiView
+from msbdl import MSBDL, MSBDLClassifier, MultiView
 from msbdl._arrays import dense
 from msbdl._threads import n_threads
 
@@ -183,6 +184,26 @@ def test_progress_without_tqdm(
     lines = capsys.readouterr().err.splitlines()
     assert lines[50].startswith("msbdl: ")
     assert " s left, anneal, iteration 51, noise image " in lines[50]
+
+
+def test_warnings_point_at_the_caller(views: dict[str, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    y = np.arange(150) % 2
+    some = {"image": pd.DataFrame(views["image"], index=range(1, 151)), "text": views["text"][:149]}
+    some["text"] = pd.DataFrame(some["text"], index=range(1, 150))
+    calls = [
+        lambda: MSBDL(5, max_iter=2).fit(views),
+        lambda: MSBDL(5, max_iter=2).fit_transform(views),
+        lambda: MSBDL(5, max_iter=2).partial_fit(views),
+        lambda: MSBDLClassifier(5, max_iter=2).fit(views, y),
+        lambda: MSBDLClassifier(5, max_iter=2).partial_fit(views, y, classes=[0, 1]),
+        lambda: MultiView(some),
+        lambda: MSBDL(5, callback=lambda _: True).fit(some),
+    ]
+    for call in calls:
+        with pytest.warns(match="has not converged|matched by id") as caught:
+            call()
+        assert {Path(each.filename).name for each in caught} <= {"test_run.py", "base.py"}
 
 
 def test_import_brings_nothing_that_scikit_learn_does_not() -> None:

@@ -5,6 +5,8 @@ mod classifier_file;
 pub mod encode;
 pub mod file;
 pub(crate) mod memory;
+#[cfg(test)]
+mod memory_errors;
 mod memory_file;
 pub mod predict;
 pub(crate) mod soft;
