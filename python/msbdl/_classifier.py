@@ -231,7 +231,7 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
 
     def _adopt(self, model: Model) -> MSBDLClassifier:
         super()._adopt(model)
-        self.classes_ = as_numbers(model.labels or [])
+        self.classes_ = as_numbers(model.all_labels or [])
         return self
 
 

@@ -143,6 +143,12 @@ impl Model {
         self.0.classifier.as_ref().map(|classifier| classifier.names.clone())
     }
 
+    /// The same with those that no sample has had yet.
+    #[getter]
+    fn all_labels(&self) -> Option<Vec<String>> {
+        self.0.label_names().map(<[String]>::to_vec)
+    }
+
     /// Whether a sample may have several labels.
     #[getter]
     fn has_tags(&self) -> bool {

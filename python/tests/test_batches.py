@@ -167,16 +167,22 @@ def test_a_fit_is_the_first_batch(kind: Any) -> None:
         assert np.median(cosines) > 0.95
 
 
-def test_classes_may_come_later_and_labels_may_be_missing() -> None:
+def test_classes_may_come_later_and_labels_may_be_missing(tmp_path: Path) -> None:
     early = Y[:300] != "middle"
     model = MSBDLClassifier(n_atoms=10)
     model.partial_fit(DATA[:300][early], Y[:300][early], CLASSES)
+    model.save(tmp_path / "early.safetensors", samples=True)
+    loaded = msbdl.load(tmp_path / "early.safetensors")
+    assert list(loaded.classes_) == [*CLASSES]
     assert (model.predict_proba(DATA)[:, 2] == 0).all()
     assert "middle" not in model.predict(DATA)
     model.partial_fit(DATA[300:450], np.full(150, np.nan))
     model.partial_fit({"image": DATA["image"][450:750]}, Y[450:750])
     assert model.score(DATA[750:], Y[750:]) > 0.6
     assert "middle" in model.predict(DATA)
+    loaded.partial_fit(DATA[300:450], np.full(150, np.nan))
+    loaded.partial_fit({"image": DATA["image"][450:750]}, Y[450:750])
+    np.testing.assert_array_equal(loaded.predict_proba(DATA), model.predict_proba(DATA))
 
 
 def test_tags_come_in_batches() -> None:

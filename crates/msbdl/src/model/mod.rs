@@ -99,6 +99,14 @@ impl Model {
         self.memory.is_some()
     }
 
+    /// The classes or tags that batches may have, also those that no sample has had yet; none if
+    /// it was learnt without labels.
+    pub fn label_names(&self) -> Option<&[String]> {
+        let taught = self.memory.as_ref().and_then(|memory| memory.taught.as_ref());
+        let known = self.classifier.as_ref().map(|classifier| &classifier.names);
+        taught.map(|taught| &taught.names).or(known).map(Vec::as_slice)
+    }
+
     /// The same model without any of the samples that it was taught with.
     pub fn without_samples(mut self) -> Self {
         if let Some(taught) = self.memory.as_mut().and_then(|memory| memory.taught.as_mut()) {
