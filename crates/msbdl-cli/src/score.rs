@@ -1,7 +1,7 @@
 //! Compares predictions with labels.
 
 use msbdl::{Labels, score};
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 use serde::Serialize;
 
 use crate::args::Score;
@@ -44,7 +44,16 @@ pub fn run(args: &Score) -> Result<()> {
             let truth = Labels::among(told.names.clone(), &given).map_err(problem)?;
             classes(args, told, &truth)
         }
-        Given::Tags { values, .. } => {
+        Given::Tags { names, values } => {
+            let other = names.iter().flatten().find(|name| !told.names.contains(name));
+            if let Some(name) = other {
+                return Err(Fail::input(format!(
+                    "{}: tag '{name}' is not one of the labels {}",
+                    args.labels,
+                    told.names.join(", ")
+                )));
+            }
+            let values = in_order(values, names.as_deref(), &told.names);
             if values.ncols() != told.names.len() {
                 return Err(Fail::input(format!(
                     "{}: there are {} tags, but {path} has {}",
@@ -59,14 +68,36 @@ pub fn run(args: &Score) -> Result<()> {
     }
 }
 
+/// Columns in the order of the predictions, where tags have names.
+fn in_order(values: Array2<f64>, names: Option<&[String]>, wanted: &[String]) -> Array2<f64> {
+    let places = |names: &[String]| -> Option<Vec<usize>> {
+        wanted.iter().map(|name| names.iter().position(|known| known == name)).collect()
+    };
+    match names.and_then(places) {
+        Some(places) => values.select(Axis(1), &places),
+        None => values,
+    }
+}
+
 fn classes(args: &Score, told: Told, truth: &Labels) -> Result<()> {
     let place = |label: &str| told.names.iter().position(|name| name == label);
-    let known: Vec<usize> = (0..told.labels.len())
-        .filter(|&i| truth.known()[i] && place(&told.labels[i]).is_some())
-        .collect();
+    let (mut known, mut answers) = (Vec::new(), Vec::new());
+    for (row, label) in told.labels.iter().enumerate() {
+        // No answer where a sample lacks the modality that was asked for.
+        if !truth.known()[row] || label.is_empty() {
+            continue;
+        }
+        // Of several labels the most probable one is first.
+        let first = label.split(';').next().unwrap_or_default();
+        let answer = place(label).or_else(|| place(first)).ok_or_else(|| {
+            let path = args.predictions.display();
+            Fail::input(format!("{path}: row {row}: no column has the probability of '{label}'"))
+        })?;
+        known.push(row);
+        answers.push(answer);
+    }
     let right: Vec<usize> = known.iter().filter_map(|&i| truth.class(i)).collect();
-    let answers: Vec<usize> = known.iter().filter_map(|&i| place(&told.labels[i])).collect();
-    let probability = told.probability.select(ndarray::Axis(0), &known);
+    let probability = told.probability.select(Axis(0), &known);
     let report = ClassReport {
         calibration_error: score::class_calibration_error(&probability, &right),
         scores: score::classes(&right, &answers, told.names.len()),
@@ -98,8 +129,8 @@ fn tags(args: &Score, told: Told, truth: &Labels) -> Result<()> {
     let known: Vec<usize> = (0..told.labels.len())
         .filter(|&i| truth.known()[i] && told.probability.row(i).iter().all(|p| !p.is_nan()))
         .collect();
-    let h = truth.h().select(ndarray::Axis(0), &known);
-    let probability = told.probability.select(ndarray::Axis(0), &known);
+    let h = truth.h().select(Axis(0), &known);
+    let probability = told.probability.select(Axis(0), &known);
     let right: Vec<bool> = h.iter().map(|h| *h == 1.0).collect();
     let sure: Vec<f64> = probability.iter().copied().collect();
     let report = TagReport {
@@ -128,10 +159,11 @@ fn read_predictions(path: &str) -> Result<Told> {
         _ => bad(format!("cannot be read: {error}")),
     })?;
     let mut reader = csv::Reader::from_reader(file);
-    let head = reader.headers().map_err(|error| bad(error.to_string()))?.clone();
+    let foreign = || bad("not a csv file of 'msbdl predict'".into());
+    let head = reader.headers().map_err(|_| foreign())?.clone();
     let first = head.get(0).unwrap_or_default().to_owned();
     if !["row", "id"].contains(&first.as_str()) || head.get(1) != Some("label") {
-        return Err(bad("not a csv file of 'msbdl predict'".into()));
+        return Err(foreign());
     }
     let columns: Vec<usize> = (2..head.len()).filter(|&k| head[k].starts_with("p.")).collect();
     let names: Vec<String> = columns.iter().map(|&k| head[k][2..].to_owned()).collect();

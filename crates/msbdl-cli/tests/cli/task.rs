@@ -54,6 +54,11 @@ fn fit_predict_score() {
     folder.ok(&format!("{PREDICT} --modality-only b --top 2 --out p.csv"));
     let text = fs::read_to_string(folder.path("p.csv")).unwrap();
     assert!(text.lines().nth(1).unwrap().contains(";"), "{text}");
+    // Of several labels the first one is scored.
+    let scores = folder.ok("score --predictions p.csv --labels y.txt --json");
+    let scores: Value = serde_json::from_str(&scores).unwrap();
+    assert_eq!(scores["n_samples"], 40);
+    assert!(scores["accuracy"].as_f64().unwrap() > 0.8, "{scores}");
     folder.ok(&format!("{PREDICT} --out p.npy"));
     let bytes = fs::read(folder.path("p.npy")).unwrap();
     let labels: Vec<String> = npyz::NpyFile::new(&bytes[..]).unwrap().into_vec().unwrap();
@@ -93,6 +98,12 @@ fn numbers_and_tags_from_npy_and_csv() {
     assert!(head.starts_with("row,label,p.odd,p.most,vote.a,vote.b\n"), "{head}");
     let shown = folder.ok("score --predictions p.csv --labels t.csv");
     assert!(shown.contains("recall at k") && shown.contains("mean average precision"), "{shown}");
+    // Columns of tags are matched by name.
+    let turned = (0..40).map(|i| format!("{},{}\n", u8::from(i % 4 > 0), i % 2));
+    folder.file("turned.csv", format!("most,odd\n{}", turned.collect::<String>()));
+    assert_eq!(folder.ok("score --predictions p.csv --labels turned.csv"), shown);
+    folder.file("other.csv", format!("odd,blue\n{}", "0,1\n".repeat(40)));
+    assert_snapshot!(folder.refused("score --predictions p.csv --labels other.csv"), @"other.csv: tag 'blue' is not one of the labels odd, most");
 }
 
 #[test]
@@ -162,5 +173,7 @@ fn bad_predictions() {
     folder.file("z.txt", classes(|i| if i == 3 { "cow" } else { "dog" }));
     assert_snapshot!(folder.refused("score --predictions p.csv --labels z.txt"), @"z.txt: label 3: 'cow' is not one of the labels cat, dog");
     assert_snapshot!(folder.refused("score --predictions y.txt --labels y.txt"), @"y.txt: not a csv file of 'msbdl predict'");
+    folder.npy("p.npy", &Array2::zeros((40, 2)));
+    assert_snapshot!(folder.refused("score --predictions p.npy --labels y.txt"), @"p.npy: not a csv file of 'msbdl predict'");
     assert_snapshot!(folder.refused("score --predictions no.csv --labels y.txt"), @"no.csv: no such file");
 }
