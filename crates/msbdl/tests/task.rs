@@ -4,7 +4,7 @@ mod common;
 
 use common::{assert_close, check_golden, rng};
 use msbdl::{
-    Config, Data, Error, LabelKind, Labels, Model, PerModality, Preset, PriorKind, ReadOut,
+    Config, Data, Error, Facts, LabelKind, Labels, Model, PerModality, Preset, PriorKind, ReadOut,
     Schedule, Silent, TaskConfig, Validation, fit_task, score,
 };
 use ndarray::{Array2, Axis};
@@ -41,7 +41,7 @@ fn learn(views: &Views, labels: &Labels, task: &TaskConfig, config: &Config) -> 
 }
 
 fn quick() -> Config {
-    Config { max_iter: Some(60), ..Config::new(6) }
+    Config { max_iter: Some(250), ..Config::new(6) }
 }
 
 fn learnt() -> Model {
@@ -200,7 +200,7 @@ fn every_preset_learns_with_labels() {
     let labels = Labels::classes(&some(&classes)).unwrap();
     let mut golden = String::new();
     for preset in PRESETS {
-        let config = Config { preset, max_iter: Some(30), ..Config::new(5) };
+        let config = Config { preset, max_iter: Some(400), ..Config::new(5) };
         let model = learn(&views, &labels, &TaskConfig::default(), &config);
         let classifier = model.classifier.as_ref().unwrap();
         for w in &classifier.projection.weights {
@@ -213,6 +213,27 @@ fn every_preset_learns_with_labels() {
         golden += &format!("{preset:?} {sum:.6} {:.6}\n", facts.beta[0]);
     }
     check_golden("task.txt", &golden, 1e-3);
+}
+
+/// Labels take part once annealing is over, and a round in which no more of those held back are told
+/// is the last; without any held back, all rounds are gone through.
+#[test]
+fn labels_join_late_and_end_early() {
+    let (views, classes) = blobs(14, 120);
+    let labels = Labels::classes(&some(&classes)).unwrap();
+    let run = |share| {
+        let task = TaskConfig { validation: Validation::Share(share), ..TaskConfig::default() };
+        learn(&views, &labels, &task, &Config::new(5)).history
+    };
+    let (judged, unjudged) = (run(0.2), run(0.0));
+    let looks =
+        |stage: &str| judged.iter().filter(|x| x.stage == stage && x.validation.is_some()).count();
+    assert_eq!(looks("anneal"), 0);
+    assert!(looks("temper") > 0);
+    let tempered =
+        |history: &[Facts]| history.iter().filter(|facts| facts.stage == "temper").count();
+    assert!(tempered(&judged) < tempered(&unjudged));
+    assert_eq!(judged.last().unwrap().stage, "polish");
 }
 
 #[test]

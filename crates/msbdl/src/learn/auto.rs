@@ -28,6 +28,7 @@ use super::prune::prune;
 use super::run::{Outcome, Repair, Run};
 use super::span::{principal_axes, unit_atoms};
 use super::tangle::untangle;
+use super::validate::Validator;
 use crate::input::branches::Branches;
 use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
 use crate::input::shape::{End, Shape};
@@ -97,7 +98,10 @@ impl<'a> Growth<'a> {
 /// Runs all stages; whether the noise settled, and how coefficients are switched.
 pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome<bool> {
     *slab = first_slab(run);
+    // Labels would be weak at first in any case, and fill the codes.
+    run.em.use_labels(false);
     anneal(run)?;
+    run.em.use_labels(true);
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
     select(run, slab, None)?;
     let mut active = 0.0;
@@ -111,7 +115,9 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
         temper(run, slab, multiple)?;
         let tree = (round + DECIDE >= rounds.len()).then_some(&mut *tree);
         active = select(run, slab, tree)?;
-        if !run.em.has_leaves() && unchanged(&run.em, &before) {
+        let gained = run.validator.as_mut().is_none_or(Validator::gained);
+        // The last rounds of trees decide on the number of leaves, so none is left out.
+        if !run.em.has_leaves() && (!gained || unchanged(&run.em, &before)) {
             break;
         }
     }

@@ -118,6 +118,21 @@ impl<'a> Em<'a> {
         self.task = Some(task);
     }
 
+    /// Whether codes are made with labels from now on.
+    pub fn use_labels(&mut self, use_them: bool) {
+        self.task.iter_mut().for_each(|task| task.takes_part = use_them);
+    }
+
+    /// Learns W once where a run was stopped before labels took part.
+    pub fn catch_up_on_labels(&mut self) -> Result<()> {
+        if self.task.as_ref().is_none_or(|task| task.takes_part) {
+            return Ok(());
+        }
+        self.use_labels(true);
+        let stats = self.survey(Ask { gamma: GammaStep::Keep, learn: true, cross: false });
+        self.task.iter_mut().try_for_each(|task| task.update(&stats))
+    }
+
     /// Iterations that see every sample once.
     pub fn n_blocks(&self) -> usize {
         self.blocks.len()
@@ -164,7 +179,8 @@ impl<'a> Em<'a> {
             GammaStep::Toggle(_) => Posterior::Exact,
             _ => self.posterior,
         };
-        let labels = self.task.as_ref().map(|task| task.stacked(self, posterior));
+        let task = self.task.as_ref().filter(|task| task.takes_part);
+        let labels = task.map(|task| task.stacked(self, posterior));
         let step = Step {
             data: self.data,
             prior: &*self.prior,

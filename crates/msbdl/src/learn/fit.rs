@@ -92,6 +92,7 @@ fn run(
         // Stopped while atoms were as long as they liked.
         unit_atoms(&mut run.em);
     }
+    run.em.catch_up_on_labels()?;
     // The last E-step: all samples, with everything as it was learnt.
     let mut stats = run.em.survey(Ask { gamma: GammaStep::Keep, learn: true, cross: false });
     let summary = summarise(&run.em, &stats);

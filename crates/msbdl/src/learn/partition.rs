@@ -179,9 +179,13 @@ impl Seen<'_> {
         }
         if learn {
             let (y, mu) = (self.y.rows(n), self.mu.rows(m));
-            stats.c = linalg::gram(mu);
-            stats.energy = stats.c.diag().to_owned();
-            stats.c.iter_mut().zip(&*self.answer.cov).for_each(|(c, cov)| *c += cov);
+            let told = self.told.as_ref().and_then(|told| told.moments(stats.count));
+            (stats.c, stats.energy) = told.unwrap_or_else(|| {
+                let mut c = linalg::gram(mu);
+                let energy = c.diag().to_owned();
+                c.iter_mut().zip(&*self.answer.cov).for_each(|(c, cov)| *c += cov);
+                (c, energy)
+            });
             stats.b = linalg::product(y.t(), mu);
             stats.mu = mu.sum_axis(Axis(0));
             stats.y = y.sum_axis(Axis(0));

@@ -50,6 +50,7 @@ impl Taught {
             w: self.w.clone(),
             beta2: self.beta2.clone(),
             nu: self.nu.unwrap_or(NU * count as f64),
+            takes_part: true,
         })
     }
 

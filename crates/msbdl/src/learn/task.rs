@@ -28,6 +28,8 @@ pub(crate) struct Task {
     /// beta_j^2
     pub beta2: Vec<f64>,
     pub nu: f64,
+    /// Whether codes are made with labels at present.
+    pub takes_part: bool,
 }
 
 impl Task {
@@ -43,6 +45,7 @@ impl Task {
             w: n_atoms.iter().map(|&m| Array2::zeros((h.ncols(), m))).collect(),
             beta2: plan.beta2.iter().map(|given| given.unwrap_or(energy)).collect(),
             nu: plan.nu.unwrap_or(NU * plan.shown.len() as f64),
+            takes_part: true,
             h,
             shown,
         }
@@ -107,22 +110,36 @@ impl Labelled<'_> {
             return (e_step(plain, y, v, want), None);
         }
         let labels: Vec<usize> = with.iter().map(|&place| samples[place]).collect();
-        let h = self.task.h.select(Axis(0), &labels);
+        let (n, m) = (y.ncols(), v.ncols());
         let (w, beta2) = (&self.task.w[j], self.task.beta2[j]);
-        let scaled = &h * (plain.s() / beta2).sqrt();
-        let mut stacked = Array2::zeros((with.len(), y.ncols() + h.ncols()));
-        stacked.slice_mut(s![.., ..y.ncols()]).assign(&y.select(Axis(0), &with));
-        stacked.slice_mut(s![.., y.ncols()..]).assign(&scaled);
-        let v_with = v.select(Axis(0), &with);
-        let seen = e_step(&self.stacked[j], stacked.view(), v_with.view(), want);
+        let h = rows_of(self.task.h.view(), &labels);
+        let h = h.rows(w.nrows());
+        let scale = (plain.s() / beta2).sqrt();
+        let mut stacked = Buffer::stale(with.len() * (n + h.ncols()));
+        let rows = stacked.chunks_exact_mut(n + h.ncols());
+        for ((row, &place), h) in rows.zip(&with).zip(h.rows()) {
+            let values = y.row(place).into_iter().copied().chain(h.iter().map(|h| h * scale));
+            row.iter_mut().zip(values).for_each(|(to, from)| *to = from);
+        }
+        let v_with = rows_of(v, &with);
+        let v_with = v_with.rows(m);
+        let seen = e_step(&self.stacked[j], stacked.rows(n + h.ncols()), v_with, want);
         let told = Told::new(&seen, &with, v_with, h, w, beta2, plain.s(), samples.len());
         if without.is_empty() {
             return (seen, Some(told));
         }
-        let (y, v) = (y.select(Axis(0), &without), v.select(Axis(0), &without));
-        let rest = e_step(plain, y.view(), v.view(), want);
+        let (y, v) = (rows_of(y, &without), rows_of(v, &without));
+        let rest = e_step(plain, y.rows(n), v.rows(m), want);
         (joined(&[(seen, with), (rest, without)], samples.len()), Some(told))
     }
+}
+
+/// Some rows of a matrix.
+fn rows_of(matrix: ArrayView2<f64>, rows: &[usize]) -> Buffer {
+    let mut out = Buffer::stale(rows.len() * matrix.ncols());
+    let to = out.rows_mut(matrix.ncols());
+    to.into_iter().zip(rows.iter().flat_map(|&row| matrix.row(row))).for_each(|(to, x)| *to = *x);
+    out
 }
 
 /// Brings the answers of parts back into one order.
@@ -155,6 +172,8 @@ pub(crate) struct Told {
     /// The part of the degrees of freedom in use that the labels account for.
     share: f64,
     constants: f64,
+    /// Sum of mu^2 over the labelled samples.
+    energy: Array1<f64>,
     sums: LabelSums,
 }
 
@@ -163,8 +182,8 @@ impl Told {
     fn new(
         seen: &Answer,
         places: &[usize],
-        v: Array2<f64>,
-        h: Array2<f64>,
+        v: ArrayView2<f64>,
+        h: ArrayView2<f64>,
         w: &Array2<f64>,
         beta2: f64,
         s: f64,
@@ -172,18 +191,18 @@ impl Told {
     ) -> Self {
         let (m, c) = (w.ncols(), w.nrows() as f64);
         let used: f64 = v.iter().zip(seen.b.iter()).map(|(v, b)| v * b).sum();
-        let mut mu = v;
-        mu.iter_mut().zip(seen.t.iter()).for_each(|(mu, t)| *mu *= t);
-        let left = &h - &linalg::product(mu.view(), w.t());
+        let mut mu = Buffer::stale(v.len());
+        let products = v.iter().zip(seen.t.iter()).map(|(v, t)| v * t);
+        mu.iter_mut().zip(products).for_each(|(mu, product)| *mu = product);
+        let mu = mu.rows(m);
+        let left = &h - &linalg::product(mu, w.t());
         let mut misfit = vec![None; rows];
         for (left, &place) in left.rows().into_iter().zip(places) {
             misfit[place] = Some(left.dot(&left) / beta2);
         }
-        let mut sums = LabelSums {
-            count: places.len(),
-            c: linalg::gram(mu.view()),
-            hmu: linalg::product(h.t(), mu.view()),
-        };
+        let mut sums =
+            LabelSums { count: places.len(), c: linalg::gram(mu), hmu: linalg::product(h.t(), mu) };
+        let energy = sums.c.diag().to_owned();
         let mut share = 0.0;
         if let Ok(cov) = ArrayView2::from_shape((m, m), &seen.cov) {
             // tr(W Sigma W^T) / beta^2 of tr(W Sigma W^T) / beta^2 + tr(D Sigma D^T) / s = sum v b
@@ -193,7 +212,7 @@ impl Told {
         }
         // The stacked values are labels times sigma / beta.
         let constants = -0.5 * c * places.len() as f64 * (TAU.ln() - (s / beta2).ln());
-        Told { misfit, share, constants, sums }
+        Told { misfit, share, constants, energy, sums }
     }
 
     pub fn misfit(&self, place: usize) -> f64 {
@@ -207,6 +226,11 @@ impl Told {
     /// What log p(y, h) has beside the stacked observation's log|S| and quadratic form.
     pub fn constants(&self) -> f64 {
         self.constants
+    }
+
+    /// Sums of mu mu^T + Sigma and of mu^2 over all samples, if `count`, all there are, have labels.
+    pub fn moments(&self, count: usize) -> Option<(Array2<f64>, Array1<f64>)> {
+        (self.sums.count == count).then(|| (self.sums.c.clone(), self.energy.clone()))
     }
 
     pub fn sums(&self, learn: bool) -> Option<LabelSums> {

@@ -30,6 +30,8 @@ pub(crate) struct Validator {
     best: Option<Best>,
     /// Looks since something was gained.
     idle: usize,
+    /// The best share before the round under way.
+    before: f64,
 }
 
 /// The W that told most labels.
@@ -50,12 +52,14 @@ impl Validator {
             alpha2: plan.alpha2,
             best: None,
             idle: 0,
+            before: -1.0,
         }
     }
 
     /// After iteration `t`: anneals beta and scores W, if it is time to; the share of labels told.
     pub fn look(&mut self, em: &mut Em, t: usize) -> Option<f64> {
-        if self.rows.is_empty() || !t.is_multiple_of(self.every) {
+        let waits = em.task.as_ref().is_none_or(|task| !task.takes_part);
+        if waits || self.rows.is_empty() || !t.is_multiple_of(self.every) {
             return None;
         }
         let codes: Vec<Held> = (0..em.d.len()).map(|j| self.code(em, j)).collect();
@@ -86,6 +90,14 @@ impl Validator {
     /// Whether more iterations seem to be in vain.
     pub fn done(&self) -> bool {
         self.idle >= PATIENCE
+    }
+
+    /// Ends a round of learning; whether it told more labels than all before.
+    pub fn gained(&mut self) -> bool {
+        let best = self.best.as_ref().map_or(-1.0, |best| best.share);
+        let gained = best > self.before || self.rows.is_empty();
+        self.before = best;
+        gained
     }
 
     pub fn best(self) -> Option<Best> {
