@@ -23,7 +23,7 @@ const NOISE: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
 /// The one that is taken where no validation sample can tell.
 const NOISE_UNTRIED: f64 = 10.0;
 /// Ridges that are tried, on codes of unit size; each fit starts from the one before.
-const RIDGE: [f64; 4] = [30.0, 6.0, 1.2, 0.25];
+const RIDGE: [f64; 5] = [150.0, 30.0, 6.0, 1.2, 0.25];
 const RIDGE_UNTRIED: f64 = 6.0;
 
 /// What is learnt from: labelled samples, those that were shown first, then those held back.
