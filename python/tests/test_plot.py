@@ -37,7 +37,7 @@ def test_history(model: MSBDL) -> None:
     for j, name in enumerate(model.modalities_):
         assert lower.lines[j].get_label() == name
         np.testing.assert_array_equal(lower.lines[j].get_ydata(), model.history_["sigma"][:, j])
-    assert {"anneal", "temper"} <= {text.get_text() for text in upper.texts}
+    assert {"temper", "select"} <= {text.get_text() for text in upper.texts}
 
 
 def test_atoms(model: MSBDL) -> None:

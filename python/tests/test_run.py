@@ -32,7 +32,7 @@ def test_the_callback_sees_every_iteration_and_changes_nothing(views: dict[str, 
     assert [facts["log_likelihood"] for facts in seen] == list(model.history_["log_likelihood"])
     assert seen[3]["sigma"] == dict(zip(["image", "text"], model.history_["sigma"][3], strict=True))
     assert seen[-1]["progress"] > 0.8
-    assert seen[0]["stage"] == "anneal"
+    assert seen[0]["stage"] == "temper"
     silent = MSBDL(n_atoms=10).fit(views)
     np.testing.assert_array_equal(silent.transform(views), model.transform(views))
 
@@ -183,7 +183,7 @@ def test_progress_without_tqdm(
     MSBDL(n_atoms=10, verbose=1).fit(views)
     lines = capsys.readouterr().err.splitlines()
     assert lines[50].startswith("msbdl: ")
-    assert " s left, anneal, iteration 51, noise image " in lines[50]
+    assert " s left, temper, iteration 51, noise image " in lines[50]
 
 
 def test_warnings_point_at_the_caller(views: dict[str, Any]) -> None:

@@ -119,7 +119,7 @@ mod tests {
         let watch = Watch { stop: Arc::default(), bar: None, start: Instant::now() };
         let facts = Facts {
             iteration: 7,
-            stage: "anneal".into(),
+            stage: "temper".into(),
             log_likelihood: -1.0,
             sigma: vec![0.25, 3000.0],
             beta: Vec::new(),
@@ -131,6 +131,6 @@ mod tests {
             progress: 0.0,
             seconds: 0.0,
         };
-        assert_eq!(watch.message(&facts, 0.0), "? left, anneal, iteration 7, noise 0.2500 3000");
+        assert_eq!(watch.message(&facts, 0.0), "? left, temper, iteration 7, noise 0.2500 3000");
     }
 }

@@ -5,13 +5,12 @@
 //! that are not wanted show by being short (prune.rs) and leaves that switch on and off are told
 //! apart (leaves.rs). Two rounds decide on the number of leaves.
 //!
-//! anneal: EM under a common, falling noise finds most atoms; columns that were paired wrongly
-//!         are moved. How fast the noise falls is in pace.rs.
+//! temper: EM under falling noise, from many times what it is, so that all modalities become sharp
+//!         together; columns that are paired wrongly are moved. How fast noise falls is in pace.rs.
 //! select: coefficients are switched on or off by their posterior odds; with the supports
 //!         known, the noise of each modality can be measured.
-//! temper: atoms that are mixed up with each other are taken apart (tangle.rs), and EM starts again
-//!         from many times *that* noise, so that all modalities become sharp together; then select
-//!         again, until that changes no atom any more.
+//! Both again from *that* noise, after atoms that are mixed up with each other have been taken
+//! apart (tangle.rs), until a round changes no atom any more.
 //! polish: the paper's joint EM on the selected coefficients.
 //! What each stage buys is in docs/math.md.
 
@@ -36,12 +35,11 @@ use crate::input::shape::{End, Shape};
 const POLISH: usize = 20;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
 const SWITCH: usize = 20;
+/// Rounds before labels join: they would be weak at first in any case, and fill the codes.
+const WITHOUT_LABELS: usize = 2;
 /// Rounds, the last ones, that decide on the number of leaves.
 const DECIDE: usize = 2;
-/// Codes are unique only while less than half of a modality's degrees of freedom are used up
-/// (the paper's Assumption 1), so no modality is annealed further than that.
-const MOST_USED: f64 = 0.5;
-/// Noise at which the first selection starts, as a share of the energy per dimension.
+/// Noise that the first round goes down to, as a share of the energy per dimension.
 const FIRST_NOISE: f64 = 0.1;
 /// Passes between repairs while gamma is soft, and while it is switched on and off.
 const REPAIR_EVERY: (usize, usize) = (15, 10);
@@ -98,26 +96,25 @@ impl<'a> Growth<'a> {
 /// Runs all stages; whether the noise settled, and how coefficients are switched.
 pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome<bool> {
     *slab = first_slab(run);
-    // Labels would be weak at first in any case, and fill the codes.
-    run.em.use_labels(false);
-    anneal(run)?;
-    run.em.use_labels(true);
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
-    select(run, slab, None)?;
     let mut active = 0.0;
     let rounds = Pace::of(&run.em).temper;
     for (round, &multiple) in rounds.iter().enumerate() {
+        run.em.use_labels(round >= WITHOUT_LABELS);
         let before = run.em.d.clone();
-        if !run.em.has_leaves() {
+        if round > 0 && !run.em.has_leaves() {
             untangle(&mut run.em);
             unit_atoms(&mut run.em);
         }
         temper(run, slab, multiple)?;
         let tree = (round + DECIDE >= rounds.len()).then_some(&mut *tree);
         active = select(run, slab, tree)?;
-        let gained = run.validator.as_mut().is_none_or(Validator::gained);
         // The last rounds of trees decide on the number of leaves, so none is left out.
-        if !run.em.has_leaves() && (!gained || unchanged(&run.em, &before)) {
+        if round < WITHOUT_LABELS || run.em.has_leaves() {
+            continue;
+        }
+        let gained = run.validator.as_mut().is_none_or(Validator::gained);
+        if !gained || unchanged(&run.em, &before) {
             break;
         }
     }
@@ -147,7 +144,7 @@ fn progress(run: &Run) -> f64 {
     let rounds = pace.temper.iter().take(USUAL);
     let temper: usize = rounds.map(|&x| pace.passes(x) + pace.select).sum();
     // Looking at residuals for new atoms adds a few per cent.
-    let passes = (pace.anneal.0 + pace.select + temper + POLISH) as f64 * 1.05;
+    let passes = (temper + POLISH) as f64 * 1.05;
     run.em.e_steps / passes.max(run.em.e_steps + POLISH as f64)
 }
 
@@ -164,25 +161,6 @@ fn log_odds(p: f64) -> f64 {
 
 fn least_noise(run: &Run) -> f64 {
     run.em.s.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-fn anneal(run: &mut Run) -> Outcome<()> {
-    let blocks = run.em.n_blocks();
-    let pace = Pace::of(&run.em);
-    let factor = pace.anneal.1.powf(1.0 / blocks as f64);
-    for t in 0..pace.anneal.0 * blocks {
-        run.progress = progress(run);
-        let pair = due(t, blocks, REPAIR_EVERY.0);
-        let gamma = pace.step(&run.em.s);
-        let stats = run.iterate("anneal", gamma, Repair { pair, clean: false })?;
-        for ((s, d), stats) in run.em.s.iter_mut().zip(&run.em.d).zip(&stats.modalities) {
-            let used = 1.0 - stats.free / (stats.count * d.nrows()).max(1) as f64;
-            if used < MOST_USED {
-                *s *= factor;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Whether iteration `t` ends a pass after which repairs are due.

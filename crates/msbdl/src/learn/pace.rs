@@ -3,10 +3,8 @@
 use super::em::Em;
 use crate::input::prior::GammaStep;
 
-/// How annealing and tempering proceed.
+/// How tempering and selection proceed.
 pub(crate) struct Pace {
-    /// Passes of annealing, and the factor on the variances per pass.
-    pub anneal: (usize, f64),
     /// Multiples of the noise that tempering starts from, in turn; it ends with the first round
     /// that leaves every atom where it was.
     pub temper: &'static [f64],
@@ -21,7 +19,6 @@ pub(crate) struct Pace {
 }
 
 const PAIRS: Pace = Pace {
-    anneal: (40, 0.88),
     temper: &[50.0, 50.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0],
     cooling: 0.85,
     select: 10,
@@ -29,12 +26,11 @@ const PAIRS: Pace = Pace {
     floor: 0.03,
 };
 /// A single modality has no other to tell its atoms apart.
-const ALONE: Pace = Pace { temper: &[50.0; 8], select: 20, ..PAIRS };
+const ALONE: Pace = Pace { temper: &[50.0; 10], select: 20, ..PAIRS };
 /// Which leaf goes with which root is decided while gamma is soft, and takes the slower step; the
 /// last two rounds also decide how many leaves there are.
 const LEAVES: Pace = Pace {
-    anneal: (150, 0.967),
-    temper: &[50.0, 20.0, 20.0, 20.0],
+    temper: &[50.0, 50.0, 20.0, 20.0, 20.0],
     cooling: 0.97,
     select: 20,
     sharpen: false,
