@@ -68,6 +68,20 @@ fn finds_dictionaries_and_noise() {
     assert!(noisy >= 85.0, "10 dB: {noisy} %");
 }
 
+/// Well-posed data need some rounds of the eight, data that are noise take more.
+#[test]
+fn learning_ends_when_a_round_moves_no_atom() {
+    let rounds = |snr: f64| {
+        let model = learn(named(&small(&[snr, snr], 1)), &Config::new(20));
+        let stages: Vec<_> = model.history.iter().map(|facts| facts.stage.as_str()).collect();
+        assert_eq!((stages[0], stages[stages.len() - 1]), ("temper", "polish"));
+        1 + stages.windows(2).filter(|pair| *pair == ["select", "temper"]).count()
+    };
+    let clear = rounds(30.0);
+    assert!((3..8).contains(&clear));
+    assert!(rounds(-20.0) > clear);
+}
+
 #[test]
 fn learns_where_modalities_are_missing() {
     let mut found = 0.0;
