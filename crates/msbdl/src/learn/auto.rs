@@ -36,7 +36,7 @@ const POLISH: usize = 20;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
 const SWITCH: usize = 20;
 /// Rounds before labels join: they would be weak at first in any case, and fill the codes.
-const WITHOUT_LABELS: usize = 2;
+const WITHOUT_LABELS: usize = 1;
 /// Rounds, the last ones, that decide on the number of leaves.
 const DECIDE: usize = 2;
 /// Noise that the first round goes down to, as a share of the energy per dimension.
