@@ -148,7 +148,7 @@ def test_fits_that_do_not_converge_say_what_to_do() -> None:
     for seed in range(12):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = MSBDL(n_atoms=8).fit(draw(150, {"a": 8, "b": 6}, 8, seed))
+            model = MSBDL(n_atoms=20).fit(draw(30, {"a": 8, "b": 6}, 8, seed))
         told = [str(x.message) for x in caught if x.category is ConvergenceWarning]
         assert model.converged_ == (not told) == (model.stop_reason_ == "converged")
         for text in told:
