@@ -159,5 +159,5 @@ fn trees_are_as_before() {
         found += &format!("{prior:?} leaves {sizes:?} {:?}\n", model.identified);
     }
     // A whole fit makes more of what instruction sets differ by.
-    check_golden("trees.txt", &found, 1e-2);
+    check_golden("trees.txt", &found, 5e-3);
 }
