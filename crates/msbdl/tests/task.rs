@@ -142,6 +142,33 @@ fn one_modality_decides_alone() {
 }
 
 /// Labels that mean nothing are told no better than by chance.
+/// Where too few atoms leave out what tells the classes, the values themselves are looked at too.
+#[test]
+fn values_help_where_codes_do_not_tell() {
+    let (mut views, classes) = blobs(0, 180);
+    let (mut test, truth) = blobs(1, 150);
+    for views in [&mut views, &mut test] {
+        // Louder than the classes, and of no use.
+        let mut random = rng(5);
+        let loud = Array2::from_shape_fn((views[0].1.nrows(), 8), |_| {
+            20.0 * random.sample::<f64, _>(StandardNormal)
+        });
+        views[0].1 = ndarray::concatenate![Axis(1), views[0].1, loud];
+    }
+    let labels = Labels::classes(&some(&classes)).unwrap();
+    let config = Config { max_iter: Some(60), ..Config::new(2) };
+    let model = learn(&views, &labels, &TaskConfig::default(), &config);
+    assert!(model.classifier.as_ref().unwrap().logistic.values);
+    assert!(!learnt().classifier.unwrap().logistic.values);
+    let told = model.predict(test.clone()).unwrap();
+    assert!(accuracy(&truth, &told.probability) > 0.9);
+    let file = std::env::temp_dir().join(format!("msbdl-values-{}", std::process::id()));
+    model.save(&file).unwrap();
+    let again = Model::load(&file).unwrap().predict(test).unwrap();
+    assert_eq!(again.probability, told.probability);
+    std::fs::remove_file(&file).unwrap();
+}
+
 #[test]
 fn shuffled_labels_are_told_at_chance() {
     let mut mean = 0.0;

@@ -110,10 +110,10 @@ impl Cases<'_> {
         rows.iter().copied().filter(|&row| (row < self.n_shown) == shown).collect()
     }
 
-    fn loss(&self, scores: ArrayView2<f64>, rows: &[usize]) -> f64 {
+    /// -log p(label) of each of `rows`, by its weight.
+    fn losses(&self, scores: ArrayView2<f64>, rows: &[usize]) -> Array1<f64> {
         let h = self.h.select(Axis(0), rows);
-        let losses = logistic::losses(scores, h.view(), self.kind);
-        losses.dot(&self.weight.select(Axis(0), rows)) / rows.len().max(1) as f64
+        logistic::losses(scores, h.view(), self.kind) * self.weight.select(Axis(0), rows)
     }
 
     /// What the scores of the held samples, in their order, amount to.
@@ -135,7 +135,7 @@ impl Cases<'_> {
         };
         ReadOutReport {
             accuracy: score::recall(h, scores),
-            log_loss: self.loss(scores, &held),
+            log_loss: mean(&self.losses(scores, &held)),
             calibration_error,
         }
     }
@@ -179,16 +179,23 @@ impl Cases<'_> {
         let all: Vec<usize> = (0..self.data.modalities().len()).collect();
         let rows: Vec<usize> = (0..self.h.nrows()).collect();
         // Blocks of missing modalities are nought here: good enough to choose the noise.
-        let tried = coded.par_iter().map(|(noise, codes)| {
-            (self.tried(&design(codes, &all, &rows), &rows).loss, *noise, *codes)
-        });
-        let tried: Vec<_> = tried.collect();
-        let Some((_, noise, codes)) = tried.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)) else {
+        let by = |codes: &SoftCodes| self.tried(&design(codes, &all, &rows), &rows).losses;
+        let tried: Vec<_> =
+            coded.par_iter().map(|(noise, codes)| (by(codes), *noise, *codes)).collect();
+        let least = tried.into_iter().min_by(|a, b| mean(&a.0).total_cmp(&mean(&b.0)));
+        let Some((losses, noise, codes)) = least else {
             unreachable!("codes are made under at least one noise")
         };
-        let heads = self.heads(codes, noise);
+        let beside = self.may_use_values().then(|| {
+            let beside = codes.clone().beside_values(&self.data, self.model);
+            pays(&losses - by(&beside)).then_some(beside)
+        });
+        let beside = beside.flatten();
+        let codes = beside.as_ref().unwrap_or(codes);
         let mut judged =
-            Logistic { noise, heads: heads.iter().map(|x| x.0.clone()).collect(), agreement: 1.0 };
+            Logistic { values: beside.is_some(), noise, heads: Vec::new(), agreement: 1.0 };
+        let heads = self.heads(codes, &judged);
+        judged.heads = heads.iter().map(|x| x.0.clone()).collect();
         let held = s![self.n_shown.., ..];
         let scores = |logistic: &Logistic| {
             logistic.scores(self.kind, &self.shares, codes, &all, &self.present()).fused
@@ -205,8 +212,14 @@ impl Cases<'_> {
         (judged, report)
     }
 
+    /// Whether there are more labels than values, so that regressions on those can be judged.
+    fn may_use_values(&self) -> bool {
+        let values: usize = self.data.modalities().iter().map(|x| x.mean().len()).sum();
+        self.n_held() > 0 && values < self.n_shown
+    }
+
     /// Every head, as fitted on the samples that were shown and as fitted on all.
-    fn heads(&self, codes: &SoftCodes, noise: f64) -> Vec<(Head, Head)> {
+    fn heads(&self, codes: &SoftCodes, logistic: &Logistic) -> Vec<(Head, Head)> {
         let n = self.data.modalities().len();
         let all: Vec<usize> = (0..n).collect();
         let mut wanted: Vec<(Vec<usize>, bool)> = all.iter().map(|&j| (vec![j], false)).collect();
@@ -220,14 +233,14 @@ impl Cases<'_> {
         }
         wanted
             .into_par_iter()
-            .filter_map(|(uses, alone)| self.head(codes, noise, uses, alone))
+            .filter_map(|(uses, alone)| self.head(codes, logistic, uses, alone))
             .collect()
     }
 
     fn head(
         &self,
         codes: &SoftCodes,
-        noise: f64,
+        logistic: &Logistic,
         uses: Vec<usize>,
         alone: bool,
     ) -> Option<(Head, Head)> {
@@ -245,7 +258,7 @@ impl Cases<'_> {
             true => {
                 let data = self.data.select(&rows, &uses);
                 let within: Vec<usize> = (0..rows.len()).collect();
-                design(&self.model.soft_codes(&data, noise), &[0], &within)
+                design(&logistic.codes(self.model, &data), &[0], &within)
             }
         };
         let tried = self.tried(&x, &rows);
@@ -281,29 +294,41 @@ impl Cases<'_> {
         let (shown, held) = (places(true), places(false));
         let (x_shown, x_held) = (x.select(Axis(0), &shown), x.select(Axis(0), &held));
         let (rows_shown, rows_held) = (self.part(rows, true), self.part(rows, false));
-        let mut affine = Affine::zeros(self.h.ncols(), x.ncols());
-        if held.is_empty() {
-            affine = self.fitted(&x_shown, &rows_shown, RIDGE_UNTRIED, &affine);
-            return Tried { affine, ridge: RIDGE_UNTRIED, temperature: 1.0, loss: 0.0 };
-        }
         let h = self.h.select(Axis(0), &rows_held);
-        let mut best: Option<Tried> = None;
-        for ridge in RIDGE {
+        let ridges = if held.is_empty() { &[RIDGE_UNTRIED][..] } else { &RIDGE };
+        let mut affine = Affine::zeros(self.h.ncols(), x.ncols());
+        let tried = ridges.iter().map(|&ridge| {
             affine = self.fitted(&x_shown, &rows_shown, ridge, &affine);
             let scores = affine.scores(x_held.view());
-            let temperature = logistic::temperature(scores.view(), h.view(), self.kind);
-            let loss = self.loss((&scores * temperature).view(), &rows_held);
-            if best.as_ref().is_none_or(|best| loss < best.loss) {
-                best = Some(Tried { affine: affine.clone(), ridge, temperature, loss });
-            }
-        }
-        best.unwrap_or(Tried { affine, ridge: RIDGE_UNTRIED, temperature: 1.0, loss: 0.0 })
+            let temperature = match held.is_empty() {
+                true => 1.0,
+                false => logistic::temperature(scores.view(), h.view(), self.kind),
+            };
+            let losses = self.losses((&scores * temperature).view(), &rows_held);
+            Tried { affine: affine.clone(), ridge, temperature, losses }
+        });
+        let Some(best) = tried.min_by(|a, b| mean(&a.losses).total_cmp(&mean(&b.losses))) else {
+            unreachable!("at least one ridge is tried")
+        };
+        best
     }
 }
 
+/// A regression on the shown samples, and what it says of the held ones.
 struct Tried {
     affine: Affine,
     ridge: f64,
     temperature: f64,
-    loss: f64,
+    losses: Array1<f64>,
+}
+
+fn mean(x: &Array1<f64>) -> f64 {
+    x.mean().unwrap_or(0.0)
+}
+
+/// Whether a gain, given sample by sample, is more than chance would have it.
+fn pays(gain: Array1<f64>) -> bool {
+    /// In standard errors.
+    const CLEARLY: f64 = 2.0;
+    mean(&gain) > CLEARLY * gain.std(0.0) / (gain.len() as f64).sqrt()
 }

@@ -3,7 +3,9 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
+use super::Model;
 use super::soft::SoftCodes;
+use crate::input::data::Data;
 use crate::input::labels::LabelKind;
 use crate::support::linalg;
 use crate::support::logistic::{self, Affine};
@@ -50,6 +52,8 @@ pub struct Projection {
 /// Logistic regressions, each on the codes of some modalities.
 #[derive(Clone, Debug)]
 pub struct Logistic {
+    /// Whether the samples' values stand beside their codes.
+    pub values: bool,
     /// Multiple of the noise under which samples are coded.
     pub noise: f64,
     pub heads: Vec<Head>,
@@ -94,11 +98,11 @@ pub(crate) struct Scores {
 }
 
 impl Classifier {
-    /// The multiple of the noise under which a read-out's codes are made.
-    pub(crate) fn noise(&self, read_out: ReadOut) -> f64 {
+    /// What a read-out looks at.
+    pub(crate) fn codes(&self, model: &Model, data: &Data, read_out: ReadOut) -> SoftCodes {
         match read_out {
-            ReadOut::Projection => self.projection.noise,
-            ReadOut::Logistic => self.logistic.noise,
+            ReadOut::Projection => model.soft_codes(data, self.projection.noise),
+            ReadOut::Logistic => self.logistic.codes(model, data),
         }
     }
 
@@ -163,6 +167,11 @@ impl Projection {
 }
 
 impl Logistic {
+    pub(crate) fn codes(&self, model: &Model, data: &Data) -> SoftCodes {
+        let codes = model.soft_codes(data, self.noise);
+        if self.values { codes.beside_values(data, model) } else { codes }
+    }
+
     fn head(&self, uses: &[usize], alone: bool) -> Option<&Head> {
         self.heads.iter().find(|head| head.uses == uses && head.alone == alone)
     }

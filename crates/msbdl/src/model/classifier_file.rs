@@ -22,6 +22,8 @@ pub(super) struct ClassifierEntry {
     projection_noise: f64,
     projection_temperature: f64,
     logistic_noise: f64,
+    #[serde(default)]
+    logistic_values: bool,
     agreement: f64,
     heads: Vec<HeadEntry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +49,7 @@ impl ClassifierEntry {
             projection_noise: classifier.projection.noise,
             projection_temperature: classifier.projection.temperature,
             logistic_noise: classifier.logistic.noise,
+            logistic_values: classifier.logistic.values,
             agreement: classifier.logistic.agreement,
             heads: heads
                 .map(|head| HeadEntry { uses: head.uses.clone(), alone: head.alone })
@@ -77,7 +80,8 @@ impl ClassifierEntry {
                     "logistic regression {k} uses modality {j}, which is not there"
                 ));
             }
-            let width = uses.iter().map(|&j| atoms(j)).sum();
+            let values = |j: usize| if self.logistic_values { modalities[j].mean.len() } else { 0 };
+            let width = uses.iter().map(|&j| atoms(j) + values(j)).sum();
             let a = matrix(tensors, &head_tensor(k, "weights"), c, width)?;
             let b = Array1::from(read(tensors, &head_tensor(k, "constants"), &[c])?);
             heads.push(Head { uses, alone, affine: Affine { a, b } });
@@ -103,7 +107,12 @@ impl ClassifierEntry {
                 noise: self.projection_noise,
                 temperature: self.projection_temperature,
             },
-            logistic: Logistic { noise: self.logistic_noise, heads, agreement: self.agreement },
+            logistic: Logistic {
+                values: self.logistic_values,
+                noise: self.logistic_noise,
+                heads,
+                agreement: self.agreement,
+            },
             validation: self.validation,
         })
     }

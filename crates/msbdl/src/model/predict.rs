@@ -61,7 +61,7 @@ impl Model {
         let classifier = self.classifier.as_ref().ok_or(Error::NoClassifier)?;
         let data = self.data("predict", named)?;
         let read_out = read_out.unwrap_or(classifier.read_out);
-        let codes = on_threads(threads, || self.soft_codes(&data, classifier.noise(read_out)))?;
+        let codes = on_threads(threads, || classifier.codes(self, &data, read_out))?;
         let place = |name: &str| self.modalities.iter().position(|known| known.name == name);
         let places: Vec<usize> =
             data.modalities().iter().filter_map(|modality| place(modality.name())).collect();

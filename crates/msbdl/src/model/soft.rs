@@ -3,10 +3,10 @@
 //! Switched codes keep a few atoms, and which of two similar atoms is kept changes at random;
 //! what is read off must change little when the sample changes little.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Axis, concatenate};
 
 use super::{ModalityModel, Model};
-use crate::input::data::Data;
+use crate::input::data::{Data, Modality};
 use crate::input::prior::GammaStep;
 use crate::learn::e_step::{Posterior, Want, e_step};
 use crate::learn::em::{Ask, Em, Schedule};
@@ -18,9 +18,33 @@ const FIRST: f64 = 20.0;
 const AT_ONCE: usize = 4096;
 
 /// Codes of every modality of a [`Data`], in the library's units; nought where it is missing.
+#[derive(Clone)]
 pub(crate) struct SoftCodes {
     pub mean: Vec<Array2<f64>>,
     pub variance: Vec<Array2<f64>>,
+}
+
+impl SoftCodes {
+    /// Puts the samples' values, in the library's units, beside the means of their codes.
+    pub fn beside_values(mut self, data: &Data, model: &Model) -> Self {
+        for (mean, modality) in self.mean.iter_mut().zip(data.modalities()) {
+            let Some(used) = model.modality(modality.name()) else { continue };
+            let mut values = modality.y() - &offset(used, modality);
+            for (mut row, present) in values.rows_mut().into_iter().zip(modality.present()) {
+                if !present {
+                    row.fill(0.0);
+                }
+            }
+            // The same rows by construction.
+            *mean = concatenate![Axis(1), *mean, values];
+        }
+        self
+    }
+}
+
+/// What to take off values that were centred by their own mean.
+fn offset(used: &ModalityModel, modality: &Modality) -> Array1<f64> {
+    (&used.mean - modality.mean()) / modality.scale()
 }
 
 impl Model {
@@ -51,9 +75,8 @@ impl Model {
         let mut em = Em::new(data, prior, Posterior::Exact, Schedule::Full, l, self.seed);
         em.d = used.iter().map(|x| x.dictionary.clone()).collect();
         let noise: Vec<f64> = used.iter().map(|x| x.sigma2 / (x.scale * x.scale)).collect();
-        for ((offset, modality), used) in em.offset.iter_mut().zip(data.modalities()).zip(used) {
-            let off: Array1<f64> = &used.mean - modality.mean();
-            offset.assign(&(off / modality.scale()));
+        for ((to, modality), used) in em.offset.iter_mut().zip(data.modalities()).zip(used) {
+            to.assign(&offset(used, modality));
         }
         em.level(self.slab.power);
         let first = FIRST.max(multiple);
