@@ -32,7 +32,7 @@ use crate::input::branches::Branches;
 use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
 use crate::input::shape::{End, Shape};
 
-const POLISH: usize = 20;
+const POLISH: usize = 6;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
 const SWITCH: usize = 20;
 /// Rounds before labels join: they would be weak at first in any case, and fill the codes.
@@ -49,7 +49,7 @@ const REPAIR_UNTIL: f64 = 0.8;
 /// per cent to the noise.
 const POLISH_FLOOR: f64 = 0.002;
 /// Change of log s in the second half of polish below which the noise has settled.
-const SETTLED: f64 = 0.15;
+const SETTLED: f64 = 0.05;
 
 /// The branches so far, and what is to become of them.
 pub(crate) struct Growth<'a> {
