@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 from msbdl._arrays import dense, explained
 from msbdl._base import Base
 from msbdl._core import Stream
-from msbdl._labels import as_labels
+from msbdl._labels import as_labels, name_type
 from msbdl._multiview import MultiView
 from msbdl._settings import task_settings
 from msbdl._threads import n_threads
@@ -140,7 +140,7 @@ class Batches(Base):
         if samples:
             self._take(self._resumed())
         self._fit_read_out()
-        self._model.save(path, samples=samples)
+        self._model.save(path, samples=samples, name_type=name_type(self.classes_))
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

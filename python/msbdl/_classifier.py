@@ -16,7 +16,7 @@ from msbdl._arrays import join
 from msbdl._base import Callback, Groups
 from msbdl._batches import Batches, Source
 from msbdl._core import Model
-from msbdl._labels import absent_labels, as_numbers, by_id, tag_names, tag_table, whole
+from msbdl._labels import absent_labels, by_id, from_names, tag_names, tag_table, whole
 from msbdl._multiview import MultiView
 from msbdl._settings import task_settings
 
@@ -142,11 +142,13 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         known = ~absent_labels(labels)
         if not known.any():
             raise ValueError("y: no sample has a label")
+        given = whole(labels[known])
         try:
-            check_classification_targets(labels[known])
-            self.classes_, numbers = np.unique(whole(labels[known]), return_inverse=True)
+            classes, numbers = np.unique(given, return_inverse=True)
         except TypeError as error:
             raise TypeError(f"y mixes classes of different types: {error}") from error
+        check_classification_targets(given)
+        self.classes_ = classes
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]}: there is nothing to tell apart")
         places = np.full((len(labels), 1), np.nan)
@@ -160,16 +162,16 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
     def _class_places(self, y: Any, classes: Any) -> NDArray[np.float64]:
         labels = column_or_1d(y, warn=True)
         known = ~absent_labels(labels)
+        given = whole(labels[known])
         if known.any():
-            check_classification_targets(labels[known])
+            check_classification_targets(given)
         _check_partial_fit_first_call(self, classes)
         place = {name: number for number, name in enumerate(self.classes_.tolist())}
-        given = whole(labels[known]).tolist()
-        unknown = [name for name in given if name not in place]
+        unknown = [name for name in given.tolist() if name not in place]
         if unknown:
             raise ValueError(f"y: the class {unknown[0]!r} is not among classes, {[*place]}")
         places = np.full((len(labels), 1), np.nan)
-        places[known, 0] = [place[name] for name in given]
+        places[known, 0] = [place[name] for name in given.tolist()]
         return places
 
     def _predictions(self, X: Any) -> list[Any]:
@@ -222,7 +224,8 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
             raise ValueError("y: no sample has a label")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         # Without missing labels, numbers among objects are numbers again.
-        told = np.array(np.asarray(y)[known].tolist())
+        told = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+        told = np.array(told[known].tolist())
         return float(accuracy_score(told, self.predict(views.rows(known)), sample_weight=weight))
 
     def _absent(self, y: Any) -> NDArray[np.bool_]:
@@ -231,7 +234,9 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
 
     def _adopt(self, model: Model) -> MSBDLClassifier:
         super()._adopt(model)
-        self.classes_ = as_numbers(model.all_labels or [])
+        names = from_names(model.all_labels or [], model.name_type)
+        # Text that looks like numbers is in their order in the file.
+        self.classes_ = names if model.has_tags else np.sort(names)
         return self
 
 

@@ -58,8 +58,11 @@ def is_nan(label: Any) -> bool:
 
 
 def whole(labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers that NaN had made floats become whole again."""
-    if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
+    """Numbers that None had made objects, or NaN floats, become whole again."""
+    if labels.dtype.kind == "O":
+        numbers = np.array(labels.tolist())
+        labels = numbers if numbers.dtype.kind in "biuf" else labels
+    if labels.dtype.kind == "f" and (np.isfinite(labels) & (labels == np.rint(labels))).all():
         return labels.astype(np.int64)
     return labels
 
@@ -75,8 +78,18 @@ def as_labels(labels: NDArray[np.float64], names: list[str], among: list[str] | 
     return given if among is None else (among, given)
 
 
-def as_numbers(names: list[str]) -> NDArray[Any]:
-    """Class names from a file; whole numbers if all are."""
+def name_type(classes: NDArray[Any]) -> str | None:
+    """What all classes are: bool, int or str; None if they are anything else."""
+    kinds = {type(name) for name in classes.tolist()}
+    return kinds.pop().__name__ if len(kinds) == 1 and kinds <= {bool, int, str} else None
+
+
+def from_names(names: list[str], kind: str | None) -> NDArray[Any]:
+    """Class names from a file; where it does not say what they are, whole numbers if all are."""
+    if kind == "bool":
+        return np.array([name == "True" for name in names])
+    if kind == "str":
+        return np.array(names)
     try:
         return np.array([int(name) for name in names])
     except ValueError:

@@ -100,7 +100,11 @@ class MultiView:
             if len(key) != 2 or not (key[1] is Ellipsis or key[1] == slice(None)):
                 raise IndexError("a MultiView is indexed by a name or by rows")
             key = key[0]
-        return self.rows(key if isinstance(key, slice) else np.atleast_1d(np.asarray(key)))
+        if isinstance(key, slice):
+            return self.rows(key)
+        # NumPy takes no rows for floats.
+        empty = isinstance(key, list) and not key
+        return self.rows(np.atleast_1d(np.asarray(key, dtype=int if empty else None)))
 
     def rows(self, rows: slice | NDArray[Any]) -> MultiView:
         """Some samples of all modalities."""

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use msbdl::{Facts, LabelKind, StopReason};
+use msbdl::{Facts, LabelKind, NameType, StopReason};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, ToPyArray};
 use pyo3::exceptions::PyValueError;
@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 
 use super::apart::apart;
 use super::error::exception;
-use super::settings::{preset_name, prior_name};
+use super::settings::{choose, preset_name, prior_name};
 use super::{Views, owned};
 
 /// A model that has been learnt; it never changes.
@@ -27,6 +27,10 @@ type Part<'py> = (String, Matrix<'py>, Matrix<'py>, Matrix<'py>);
 type Prediction<'py> = (Matrix<'py>, Matrix<'py>, Vec<(String, Matrix<'py>)>);
 /// gamma, log-evidence, and the parts.
 type Codes<'py> = (Matrix<'py>, Bound<'py, PyArray1<f64>>, Vec<Part<'py>>);
+
+/// Python's names of them.
+const NAME_TYPES: [(&str, NameType); 3] =
+    [("str", NameType::Text), ("int", NameType::Integer), ("bool", NameType::Boolean)];
 
 impl Model {
     pub fn new(model: msbdl::Model) -> Self {
@@ -46,10 +50,21 @@ impl Model {
     }
 
     /// Writes the model's file, with the labelled samples that batches brought or without.
-    fn save(&self, py: Python, path: PathBuf, samples: bool) -> PyResult<()> {
-        let save = || match samples {
-            true => self.0.save(&path),
-            false => msbdl::Model::clone(&self.0).without_samples().save(&path),
+    #[pyo3(signature = (path, samples, name_type=None))]
+    fn save(
+        &self,
+        py: Python,
+        path: PathBuf,
+        samples: bool,
+        name_type: Option<&str>,
+    ) -> PyResult<()> {
+        let name_type = name_type.map(|name| choose("name_type", &NAME_TYPES, name)).transpose()?;
+        let save = || {
+            let mut model = msbdl::Model::clone(&self.0);
+            if let Some(classifier) = &mut model.classifier {
+                classifier.name_type = name_type;
+            }
+            if samples { model } else { model.without_samples() }.save(&path)
         };
         py.detach(save).map_err(exception)
     }
@@ -141,6 +156,13 @@ impl Model {
     #[getter]
     fn labels(&self) -> Option<Vec<String>> {
         self.0.classifier.as_ref().map(|classifier| classifier.names.clone())
+    }
+
+    /// What they are in Python, where the file says it.
+    #[getter]
+    fn name_type(&self) -> Option<&'static str> {
+        let name_type = self.0.classifier.as_ref()?.name_type?;
+        NAME_TYPES.iter().find(|(_, each)| *each == name_type).map(|(name, _)| *name)
     }
 
     /// The same with those that no sample has had yet.

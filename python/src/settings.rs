@@ -91,7 +91,7 @@ const SCHEDULES: [(&str, Schedule); 3] =
 const POSTERIORS: [(&str, Posterior); 2] =
     [("exact", Posterior::Exact), ("approximate", Posterior::Approximate)];
 
-fn choose<T: Copy>(option: &str, choices: &[(&str, T)], given: &str) -> PyResult<T> {
+pub fn choose<T: Copy>(option: &str, choices: &[(&str, T)], given: &str) -> PyResult<T> {
     let found = choices.iter().find(|(name, _)| *name == given);
     found.map(|(_, choice)| *choice).ok_or_else(|| {
         let known: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();

@@ -85,6 +85,46 @@ def test_files_and_pickles(
             np.testing.assert_array_equal(model.classes_, other.classes_)
 
 
+@pytest.mark.parametrize(
+    "classes",
+    [
+        np.array([False, True]),
+        np.array([3, 10]),
+        np.array(["False", "True"]),
+        np.array(["10", "3"]),
+        np.array([False, True], dtype=object),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_classes_keep_their_type_in_files(classes: Any, tmp_path: Path) -> None:
+    y = classes[(Y == "high").astype(int)]
+    model = MSBDLClassifier(n_atoms=5, max_iter=5).fit(X, y)
+    model.save(tmp_path / "model.safetensors", samples=True)
+    loaded = msbdl.load(tmp_path / "model.safetensors")
+    assert isinstance(loaded, MSBDLClassifier)
+    assert loaded.classes_.tolist() == classes.tolist()
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert loaded.score(X, y) == model.score(X, y)
+    loaded.partial_fit(X, y).save(tmp_path / "again.safetensors")
+    again = msbdl.load(tmp_path / "again.safetensors")
+    assert isinstance(again, MSBDLClassifier)
+    assert again.classes_.tolist() == classes.tolist()
+
+
+def test_files_that_do_not_say_what_classes_are(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    for names, expected in ((["3", "10"], [3, 10]), (["False", "True"], ["False", "True"])):
+        y = np.array(names)[(Y == "high").astype(int)]
+        with pytest.warns(ConvergenceWarning):
+            model = MSBDLClassifier(n_atoms=5, max_iter=2).fit(X, y)
+        # As the command writes it.
+        model._model.save(file, samples=False)
+        loaded = msbdl.load(file)
+        assert isinstance(loaded, MSBDLClassifier)
+        assert loaded.classes_.tolist() == expected
+        assert (loaded.predict(X).astype(str) == model.predict(X)).all()
+
+
 def test_samples_without_a_label_are_learnt_from() -> None:
     half = np.arange(300) % 2 == 0
     numbers = np.where(half, np.searchsorted(CLASSES, Y), np.nan)
@@ -111,6 +151,20 @@ def test_scores_are_of_the_samples_with_a_label(
     assert classifier.score(X, Y, heavy) == pytest.approx(classifier.score(first, Y[:5]))
     with pytest.raises(ValueError, match="y: no sample has a label"):
         classifier.score(X, np.full(300, np.nan))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [bool, int])
+def test_numbers_and_booleans_of_which_some_are_none(kind: Any) -> None:
+    y = np.where(np.arange(300) < 9, None, (Y == "high").astype(kind).astype(object))
+    model = MSBDLClassifier(n_atoms=5, max_iter=5).fit(X, y)
+    assert model.classes_.dtype == kind
+    assert model.partial_fit(X, y).score(X, y) > 0.5
+
+
+def test_scores_of_sparse_tags(tagger: MSBDLTagger) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    assert tagger.score(X, sparse.csr_matrix(TAGS)) == tagger.score(X, TAGS)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -164,9 +218,12 @@ def test_bad_labels(y: Any, text: str) -> None:
 
 
 def test_classes_of_different_types() -> None:
-    mixed = np.array([1 if k % 2 else "a" for k in range(300)], dtype=object)
-    with pytest.raises(TypeError, match="y mixes classes of different types"):
-        MSBDLClassifier(n_atoms=10).fit(X, mixed)
+    for first, second in (("a", 1), (1, "a")):
+        mixed = np.array([second if k % 2 else first for k in range(300)], dtype=object)
+        with pytest.raises(TypeError, match="y mixes classes of different types"):
+            MSBDLClassifier(n_atoms=10).fit(X, mixed)
+    with pytest.raises(TypeError, match=r"^Support for labels represented as bytes"):
+        MSBDLClassifier(n_atoms=10).fit(X, Y.astype("S"))
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,29 @@ def test_groups_say_how_many_atoms_there_are() -> None:
     assert model.dictionaries_["leaf"].shape == (14, 12)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("preset", ["auto", "paper"])
+@pytest.mark.parametrize("prior", ["atom-to-subspace", "hierarchical", "tree"])
+def test_given_groups_are_kept_when_a_fit_is_stopped(
+    prior: str, preset: str, tmp_path: Path
+) -> None:
+    X, _ = draw_tree()
+    leaves = [[7, 0], [1], [6, 3], [], [4], [2, 5]]
+    groups = [{"root": [k], "leaf": own} if own else {"root": [k]} for k, own in enumerate(leaves)]
+    pairs = [{"root": [k], "leaf": [5 - k]} for k in range(6)]
+    for given in (groups, pairs):
+        for stop in (1, 40, 10_000):
+            model = MSBDL(prior=prior, preset=preset, groups=given, root="root")
+            model.set_params(callback=lambda facts, stop=stop: facts["iteration"] >= stop)
+            model.fit(X).save(tmp_path / "model.safetensors")
+            for each in (model, msbdl.load(tmp_path / "model.safetensors")):
+                assert each.groups_ == given
+                atoms = each.dictionaries_["leaf"]
+                assert atoms.shape == (14, sum(len(group.get("leaf", [])) for group in given))
+                np.testing.assert_allclose(np.linalg.norm(atoms, axis=0), 1)
+                assert np.isfinite(each.score(X))
+
+
 def test_dictionaries_of_different_sizes() -> None:
     X, _ = draw_tree()
     model = MSBDL(prior="atom-to-subspace", **TREE).fit(X)

@@ -150,6 +150,7 @@ def test_multiview_is_a_small_container(views: dict[str, Any]) -> None:
     for rows in (slice(2, 5), [2, 3, 4], np.isin(np.arange(150), [2, 3, 4])):
         np.testing.assert_array_equal(X[rows]["text"], holes[2:5])
     assert len(X[7]) == 1
+    assert X[[]].shape == (0, X.shape[1])
     with pytest.raises(IndexError, match="by a name or by rows"):
         X[:, 2]
     with pytest.raises(TypeError, match="PerView"):
@@ -289,6 +290,7 @@ def grouped(first: list[int], second: list[int], **more: list[int]) -> dict[str,
         ({"n_atoms": {"a": 2, "c": 2}}, ValueError, "n_atoms: unknown modality 'c'"),
         ({"n_atoms": {"a": 2}}, ValueError, "n_atoms must be given for every modality"),
         ({"n_atoms": 50}, ValueError, "n_atoms: 50 atoms cannot be started from the 6 samples"),
+        ({"n_atoms": 10**15}, ValueError, "10{15} atoms cannot be started from the 6 samples"),
         ({"preset": "fast"}, ValueError, "preset must be one of .*auto.*not 'fast'"),
         ({"preset": None}, TypeError, "preset must be text"),
         ({"prior": "flat"}, ValueError, "prior must be one of .*not 'flat'"),

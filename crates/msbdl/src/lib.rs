@@ -8,7 +8,7 @@ pub mod support;
 pub use input::branches::{Branches, Groups, Place};
 pub use input::config::{Config, PerModality, Preset};
 pub use input::data::Data;
-pub use input::labels::{LabelKind, Labels};
+pub use input::labels::{LabelKind, Labels, NameType};
 pub use input::prior::PriorKind;
 pub use input::task::{TaskConfig, Validation};
 pub use learn::e_step::Posterior;

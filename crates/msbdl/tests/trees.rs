@@ -2,11 +2,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::check_golden;
 use msbdl::recovery::{Found, branch_recovery, recovery};
 use msbdl::synth::{Case, TreeRecipe, Truth};
 use msbdl::{
-    Config, Data, Facts, Model, Next, PerModality, Preset, PriorKind, Silent, StopReason, fit,
+    Config, Data, Facts, Groups, Model, Next, PerModality, Place, Preset, PriorKind, Silent,
+    StopReason, fit,
 };
 
 /// Sixteen roots with one or two leaves.
@@ -140,6 +143,41 @@ fn a_stopped_fit_is_a_model() {
         let named = truth.data.iter().enumerate();
         let named = named.map(|(j, y)| (format!("mod{}", j + 1), y.clone())).collect();
         assert_eq!(model.encode(named).unwrap().gamma.dim(), (500, 16));
+    }
+}
+
+/// Branches that were given end as they were given, wherever the run does; so do numbers of atoms.
+#[test]
+fn a_stopped_fit_has_the_given_branches() {
+    let truth = small(2, 0.5);
+    // Leaves numbered from the last branch to the first, and backwards in a branch.
+    let mut left = 24;
+    let mut branch = |k: usize| {
+        let leaves: Vec<usize> = (0..1 + k % 2).map(|r| left - 1 - r).collect();
+        left -= leaves.len();
+        let places = |atoms: Vec<usize>| atoms.into_iter().map(Place::Atom).collect();
+        BTreeMap::from([("mod1".into(), places(vec![k])), ("mod2".into(), places(leaves))])
+    };
+    let groups: Groups = (0..16).map(&mut branch).collect();
+    let sizes = || vec![("mod1".to_owned(), 16), ("mod2".to_owned(), 24)];
+    // While noise falls, while leaves are chosen, and after that.
+    for stop in [1, 130, 400] {
+        for preset in [Preset::Auto, Preset::Paper] {
+            let learnt = Config {
+                preset,
+                n_atoms: PerModality::ByName(sizes()),
+                alpha: (preset == Preset::Paper).then_some(0.8),
+                max_iter: Some(stop),
+                ..config(PriorKind::Tree)
+            };
+            let given = Config { groups: Some(groups.clone()), max_leaves: None, ..learnt.clone() };
+            let model = fit(&data(&truth), &given, &mut Silent).unwrap();
+            assert_eq!(model.groups(), groups, "{preset:?} stopped at {stop}");
+            assert_eq!(model.modalities[1].dictionary.ncols(), 24);
+            let learnt = fit(&data(&truth), &learnt, &mut Silent).unwrap();
+            assert_eq!(learnt.modalities[1].dictionary.ncols(), 24, "{preset:?} at {stop}");
+            assert_eq!(learnt.branches.n_atoms(1), 24);
+        }
     }
 }
 

@@ -13,6 +13,15 @@ pub enum LabelKind {
     Tags,
 }
 
+/// What names are in a language that has more than text for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NameType {
+    Text,
+    Integer,
+    Boolean,
+}
+
 /// What is known of the samples: a class each, or tags.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labels {

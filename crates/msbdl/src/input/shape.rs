@@ -29,20 +29,10 @@ impl Config {
         if self.max_leaves == Some(0) {
             return Err(setting("max-leaves", "at least 1", 0));
         }
-        let shape = match self.prior {
-            PriorKind::OneToOne => self.one_to_one(data)?,
-            prior => Shape { prior, ..self.tree(data)? },
-        };
-        for (j, modality) in data.modalities().iter().enumerate() {
-            let rows = modality.y().rows().into_iter();
-            let usable = rows.filter(|row| row.iter().any(|x| *x != 0.0)).count();
-            let atoms = shape.start.n_atoms(j);
-            if atoms > usable {
-                let name = modality.name().to_owned();
-                return Err(Error::TooManyAtoms { atoms, usable, name });
-            }
+        match self.prior {
+            PriorKind::OneToOne => self.one_to_one(data),
+            prior => Ok(Shape { prior, ..self.tree(data)? }),
         }
-        Ok(shape)
     }
 
     fn one_to_one(&self, data: &Data) -> Result<Shape> {
@@ -70,7 +60,7 @@ impl Config {
             }
         }
         let count = first.ok_or(Error::NoModality)?;
-        let start = Branches::balanced(0, count, &vec![1; data.modalities().len()]);
+        let start = balanced(data, 0, count, &vec![1; data.modalities().len()])?;
         Ok(Shape { prior: PriorKind::OneToOne, end: End::Given(start.clone()), start })
     }
 
@@ -91,7 +81,7 @@ impl Config {
             }
             let end = Branches::from_groups(groups, &names, root, &atoms)?;
             let most: Vec<usize> = (0..names.len()).map(|j| end.most(j)).collect();
-            let start = Branches::balanced(end.root(), end.count(), &most);
+            let start = balanced(data, end.root(), end.count(), &most)?;
             return Ok(Shape { prior: self.prior, start, end: End::Given(end) });
         }
         let Some(root) = root else {
@@ -106,7 +96,7 @@ impl Config {
         for j in (0..names.len()).filter(|&j| j != root) {
             leaves[j] = self.leaves(names[j], count, atoms[j])?;
         }
-        let start = Branches::balanced(root, count, &leaves);
+        let start = balanced(data, root, count, &leaves)?;
         Ok(Shape { prior: self.prior, start, end: End::Learnt(atoms) })
     }
 
@@ -142,4 +132,18 @@ impl Config {
             false => Ok(atoms),
         }
     }
+}
+
+/// Branches that start at samples: refused, before they are made, where there are too few.
+fn balanced(data: &Data, root: usize, count: usize, leaves: &[usize]) -> Result<Branches> {
+    for (modality, &leaves) in data.modalities().iter().zip(leaves) {
+        let rows = modality.y().rows().into_iter();
+        let usable = rows.filter(|row| row.iter().any(|x| *x != 0.0)).count();
+        let atoms = count.saturating_mul(leaves);
+        if atoms > usable {
+            let name = modality.name().to_owned();
+            return Err(Error::TooManyAtoms { atoms, usable, name });
+        }
+    }
+    Ok(Branches::balanced(root, count, leaves))
 }

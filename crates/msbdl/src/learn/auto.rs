@@ -14,23 +14,19 @@
 //! polish: the paper's joint EM on the selected coefficients.
 //! What each stage buys is in docs/math.md.
 
-use std::sync::Arc;
-
 use ndarray::Array2;
 
 use super::em::{Ask, Em, keep_largest};
+use super::growth::Growth;
 use super::leaves::separate;
 use super::noise::{Average, update_noise};
 use super::pace::Pace;
 use super::pair::repair_pairing;
-use super::prune::prune;
 use super::run::{Outcome, Repair, Run};
 use super::span::{principal_axes, unit_atoms};
 use super::tangle::untangle;
 use super::validate::Validator;
-use crate::input::branches::Branches;
-use crate::input::prior::{GammaStep, Prior, PriorKind, Slab};
-use crate::input::shape::{End, Shape};
+use crate::input::prior::{GammaStep, PriorKind, Slab};
 
 const POLISH: usize = 6;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
@@ -50,48 +46,6 @@ const REPAIR_UNTIL: f64 = 0.8;
 const POLISH_FLOOR: f64 = 0.002;
 /// Change of log s in the second half of polish below which the noise has settled.
 const SETTLED: f64 = 0.05;
-
-/// The branches so far, and what is to become of them.
-pub(crate) struct Growth<'a> {
-    pub shape: &'a Shape,
-    pub branches: Branches,
-    /// How often the number of leaves was decided.
-    rounds: usize,
-    /// Per branch: whether its atoms can be told apart.
-    pub identified: Vec<bool>,
-}
-
-impl<'a> Growth<'a> {
-    pub fn new(shape: &'a Shape) -> Self {
-        let single =
-            |k: usize| (0..shape.start.n_modalities()).all(|j| shape.start.atoms(j, k).len() < 2);
-        let identified = (0..shape.start.count()).map(single).collect();
-        Growth { shape, branches: shape.start.clone(), rounds: 0, identified }
-    }
-
-    /// Atoms that each modality is to end with, where that is known; otherwise as it is.
-    pub fn n_atoms(&self) -> Vec<usize> {
-        let known = |j: usize| match &self.shape.end {
-            End::Given(branches) => Some(branches.n_atoms(j)),
-            End::Learnt(n_atoms) => n_atoms[j],
-        };
-        (0..self.branches.n_modalities())
-            .map(|j| known(j).unwrap_or(self.branches.n_atoms(j)))
-            .collect()
-    }
-
-    /// Exchanges the prior; every branch keeps its root's variance.
-    pub fn move_to(&self, em: &mut Em, prior: Arc<dyn Prior>) {
-        let mut gamma = vec![0.0; em.data.n_samples() * prior.n_gamma()];
-        let mut v = vec![0.0; prior.n_branches()];
-        let old = em.gamma.chunks_exact(em.prior.n_gamma());
-        for (gamma, old) in gamma.chunks_exact_mut(prior.n_gamma()).zip(old) {
-            em.prior.branch_variances(old, &mut v);
-            prior.set_all(gamma, &v);
-        }
-        (em.gamma, em.prior) = (gamma, prior);
-    }
-}
 
 /// Runs all stages; whether the noise settled, and how coefficients are switched.
 pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome<bool> {
@@ -118,6 +72,7 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
             break;
         }
     }
+    tree.settle(run);
     if !matches!(tree.shape.prior, PriorKind::OneToOne | PriorKind::AtomToSubspace) {
         switch_leaves(run, slab, tree)?;
     }
@@ -195,9 +150,7 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
         if leafy && t + 1 == passes * blocks * 3 / 4 {
             sort_leaves(&mut run.em);
             if let Some(tree) = &mut tree {
-                tree.rounds += 1;
-                tree.branches =
-                    prune(&mut run.em, &tree.shape.end, tree.branches.root(), tree.rounds > 1);
+                tree.decide(run);
             }
         }
     }

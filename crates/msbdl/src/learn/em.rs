@@ -291,9 +291,22 @@ impl<'a> Em<'a> {
         }
     }
 
+    /// Exchanges the prior; its branch k keeps the root's variance of what was branch `order[k]`.
+    pub fn move_to(&mut self, prior: Arc<dyn Prior>, order: &[usize]) {
+        let mut gamma = vec![0.0; self.data.n_samples() * prior.n_gamma()];
+        let mut old_v = vec![0.0; self.prior.n_branches()];
+        let old = self.gamma.chunks_exact(self.prior.n_gamma());
+        for (gamma, old) in gamma.chunks_exact_mut(prior.n_gamma()).zip(old) {
+            self.prior.branch_variances(old, &mut old_v);
+            let v: Vec<f64> = order.iter().map(|&k| old_v[k]).collect();
+            prior.set_all(gamma, &v);
+        }
+        (self.gamma, self.prior) = (gamma, prior);
+    }
+
     /// Whether some branch has several atoms of a modality.
     pub fn has_leaves(&self) -> bool {
-        self.d.iter().any(|d| d.ncols() > self.prior.n_branches())
+        (0..self.d.len()).any(|j| self.members(j).iter().any(|atoms| atoms.len() > 1))
     }
 
     /// The atoms of modality `j`, branch by branch.

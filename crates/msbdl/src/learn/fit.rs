@@ -1,9 +1,8 @@
 //! Fits a model: settings are checked, a procedure runs, what it found becomes a model.
 
-use ndarray::Array2;
-
-use super::auto::{Growth, auto};
+use super::auto::auto;
 use super::em::{Ask, Em};
+use super::growth::Growth;
 use super::init::start;
 use super::paper::paper;
 use super::read_out::fit_read_outs;
@@ -77,7 +76,7 @@ fn run(
     run.validator = validator;
     run.stop_early = plan.preset == Preset::Paper;
     let mut slab = Slab { log_odds: 0.0, power: 1.0 };
-    let mut tree = Growth::new(&plan.shape);
+    let mut tree = Growth::new(&plan.shape, plan.preset);
     let outcome = match plan.preset {
         Preset::Paper => paper(&mut run, &plan.anneal, &mut tree),
         _ => auto(&mut run, &mut slab, &mut tree),
@@ -88,9 +87,10 @@ fn run(
         Err(Halt::Stopped(reason)) => reason,
         Err(Halt::Failed(error)) => return Err(error),
     };
+    // Stopped early, it may have leaves that are to go, and atoms as long as they liked.
+    tree.settle(&mut run);
     if !run.em.normalise {
-        // Stopped while atoms were as long as they liked.
-        unit_atoms(&mut run.em);
+        slab.power *= unit_atoms(&mut run.em);
     }
     run.em.catch_up_on_labels()?;
     // The last E-step: all samples, with everything as it was learnt.
@@ -134,9 +134,7 @@ fn run(
             nu: plan.nu,
             kept: None,
         });
-        // Leaves may have been pruned since.
-        let fits = |w: &Vec<Array2<f64>>| w.iter().zip(&task.w).all(|(a, b)| a.dim() == b.dim());
-        let best = run.validator.and_then(Validator::best).map(|best| best.w).filter(fits);
+        let best = run.validator.and_then(Validator::best).map(|best| best.w);
         let w = [task.w].into_iter().chain(best).collect();
         model.classifier = Some(fit_read_outs(&model, data, labels, plan, w, &task.beta2));
     }

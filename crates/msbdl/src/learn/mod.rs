@@ -7,6 +7,7 @@ pub(crate) mod codes;
 pub mod e_step;
 pub mod em;
 pub mod fit;
+pub(crate) mod growth;
 pub(crate) mod init;
 pub(crate) mod kept;
 #[cfg(test)]

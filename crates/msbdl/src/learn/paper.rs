@@ -1,7 +1,6 @@
 //! Follows the paper's algorithm: EM until the dictionaries settle, then less noise.
 
-use super::auto::Growth;
-use super::prune::prune_as_the_paper;
+use super::growth::Growth;
 use super::run::{Outcome, Repair, Run};
 use crate::input::config::Anneal;
 use crate::input::prior::GammaStep;
@@ -47,11 +46,7 @@ pub(crate) fn paper(run: &mut Run, anneal: &Anneal, tree: &mut Growth) -> Outcom
             }
         }
     }
-    if run.em.has_leaves() {
-        tree.branches = prune_as_the_paper(&mut run.em, &tree.branches, &tree.n_atoms());
-        let prior = tree.shape.prior.on(&tree.branches);
-        tree.move_to(&mut run.em, prior);
-    }
+    tree.settle(run);
     Ok(true)
 }
 

@@ -3,10 +3,13 @@
 //! While coefficients are switched, the atoms of a branch are orthogonal and as long as the data
 //! want them, so a leaf too many is a short one.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2, Axis};
 
 use super::em::{Ask, Em};
 use super::pair::assign;
+use super::stats::Stats;
 use crate::input::branches::Branches;
 use crate::input::prior::{AtomToSubspace, GammaStep};
 use crate::input::shape::End;
@@ -18,31 +21,29 @@ const CUT: f64 = 0.16;
 /// Keeps of every branch the leaves that the data want, or as many as were given; what is kept.
 pub(crate) fn prune(em: &mut Em, end: &End, root: usize, last: bool) -> Branches {
     let lengths = Lengths::of(em, last);
-    let (branches, order) = match end {
-        End::Given(branches) => (branches.clone(), lengths.best_order(branches)),
-        End::Learnt(n_atoms) => (lengths.branches(n_atoms, root), (0..lengths.count).collect()),
-    };
-    for j in 0..em.d.len() {
-        let columns: Vec<Vec<usize>> =
-            order.iter().map(|&old| lengths.members[j][old].clone()).collect();
-        keep(em, j, &branches, &columns);
+    match end {
+        End::Given(branches) => lengths.keep_given(em, branches),
+        End::Learnt(n_atoms) => {
+            let branches = lengths.branches(n_atoms, root);
+            keep(em, &branches, &lengths.members, &identity(lengths.count));
+            branches
+        }
     }
-    for gamma in em.gamma.chunks_exact_mut(order.len()) {
-        let old = gamma.to_vec();
-        gamma.iter_mut().zip(&order).for_each(|(gamma, &k)| *gamma = old[k]);
-    }
-    em.prior = std::sync::Arc::new(AtomToSubspace::new(branches.clone()));
-    branches
 }
 
 /// Atoms of a branch with a larger |cosine| than this say the same (the paper's epsilon).
 const SAME: f64 = 0.9;
 
 /// The paper's pruning: of branches whose leaves are alike, the leaf that is used least goes;
-/// then the leaves that are used least anywhere. Down to `n_atoms[j]` atoms of modality j.
-pub(crate) fn prune_as_the_paper(em: &mut Em, start: &Branches, n_atoms: &[usize]) -> Branches {
+/// then the leaves that are used least anywhere, down to the numbers of atoms. Of given branches,
+/// those stay that are used most.
+pub(crate) fn prune_as_the_paper(em: &mut Em, end: &End, root: usize) -> Branches {
     let ask = Ask { gamma: GammaStep::Keep, learn: true, cross: false };
     let stats = em.survey(ask);
+    let n_atoms = match end {
+        End::Given(branches) => return Lengths::of_use(em, &stats).keep_given(em, branches),
+        End::Learnt(n_atoms) => n_atoms,
+    };
     let mut kept = Vec::new();
     for (j, stats) in stats.modalities.iter().enumerate() {
         let cosines = linalg::gram(em.d[j].view()).mapv_into(f64::abs);
@@ -54,7 +55,7 @@ pub(crate) fn prune_as_the_paper(em: &mut Em, start: &Branches, n_atoms: &[usize
             pairs.filter(|(a, b)| a < b).map(|(a, b)| cosines[[a, b]]).fold(0.0, f64::max)
         };
         let mut branches = em.members(j);
-        for _ in n_atoms[j]..em.d[j].ncols() {
+        for _ in n_atoms[j].unwrap_or(em.d[j].ncols())..em.d[j].ncols() {
             let several = || (0..branches.len()).filter(|&k| branches[k].len() > 1);
             let most_alike = several()
                 .max_by(|&a, &b| alike(&branches[a]).total_cmp(&alike(&branches[b])))
@@ -74,22 +75,28 @@ pub(crate) fn prune_as_the_paper(em: &mut Em, start: &Branches, n_atoms: &[usize
     }
     let sizes = |branches: &Vec<Vec<usize>>| branches.iter().map(Vec::len).collect::<Vec<_>>();
     let atoms = kept.iter().map(|branches| number(&sizes(branches))).collect();
-    let branches = Branches::flat(start.root(), atoms);
-    for (j, kept) in kept.iter().enumerate() {
-        keep(em, j, &branches, kept);
-    }
+    let branches = Branches::flat(root, atoms);
+    keep(em, &branches, &kept, &identity(branches.count()));
     branches
 }
 
-/// Makes the columns of D_j those of the branches, in their new places.
-fn keep(em: &mut Em, j: usize, branches: &Branches, columns: &[Vec<usize>]) {
-    let mut from = vec![0; branches.n_atoms(j)];
-    for (k, columns) in columns.iter().enumerate() {
-        for (&atom, &column) in branches.atoms(j, k).iter().zip(columns) {
-            from[atom] = column;
+/// Makes the atoms those of `branches`: its branch k has the first of what `members` (modality ->
+/// branch -> atoms) has under `order[k]`. They share a variance from here on.
+fn keep(em: &mut Em, branches: &Branches, members: &[Vec<Vec<usize>>], order: &[usize]) {
+    for (j, members) in members.iter().enumerate() {
+        let mut from = vec![0; branches.n_atoms(j)];
+        for (k, &old) in order.iter().enumerate() {
+            for (&atom, &column) in branches.atoms(j, k).iter().zip(&members[old]) {
+                from[atom] = column;
+            }
         }
+        em.permute(j, &from);
     }
-    em.permute(j, &from);
+    em.move_to(Arc::new(AtomToSubspace::new(branches.clone())), order);
+}
+
+fn identity(count: usize) -> Vec<usize> {
+    (0..count).collect()
 }
 
 /// Per modality and branch: its atoms, the most wanted first, and how much they are wanted.
@@ -103,10 +110,19 @@ struct Lengths {
 
 impl Lengths {
     fn of(em: &Em, last: bool) -> Self {
+        Self::from(em, last, |j| em.d[j].map_axis(Axis(0), |d| d.dot(&d)))
+    }
+
+    /// The same of atoms of unit length, which are wanted as much as they are used.
+    fn of_use(em: &Em, stats: &Stats) -> Self {
+        Self::from(em, false, |j| stats.modalities[j].energy.clone())
+    }
+
+    fn from(em: &Em, last: bool, length: impl Fn(usize) -> Array1<f64>) -> Self {
         let count = em.prior.n_branches();
         let mut lengths = Lengths { count, members: Vec::new(), share: Vec::new() };
-        for (j, d) in em.d.iter().enumerate() {
-            let length = d.map_axis(Axis(0), |d| d.dot(&d));
+        for j in 0..em.d.len() {
+            let length = length(j);
             let mut members = em.members(j);
             let mut shares = Vec::new();
             for k in 0..count {
@@ -144,6 +160,12 @@ impl Lengths {
             atoms.push(number(&sizes));
         }
         Branches::flat(root, atoms)
+    }
+
+    /// Gives each of the given branches the atoms of the one that goes best with it.
+    fn keep_given(&self, em: &mut Em, given: &Branches) -> Branches {
+        keep(em, given, &self.members, &self.best_order(given));
+        given.clone()
     }
 
     /// Which branch goes best with each of the given ones.

@@ -79,6 +79,7 @@ pub(crate) fn fit_read_outs(
     Classifier {
         kind: cases.kind,
         names: labels.names().to_vec(),
+        name_type: None,
         shares: cases.shares,
         read_out,
         projection,

@@ -100,6 +100,11 @@ impl Validator {
         gained
     }
 
+    /// Drops the best W: its columns are those of atoms that have gone or been given other numbers.
+    pub fn forget(&mut self) {
+        self.best = None;
+    }
+
     pub fn best(self) -> Option<Best> {
         self.best
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Model;
 use super::soft::SoftCodes;
 use crate::input::data::Data;
-use crate::input::labels::LabelKind;
+use crate::input::labels::{LabelKind, NameType};
 use crate::support::linalg;
 use crate::support::logistic::{self, Affine};
 
@@ -26,6 +26,8 @@ pub struct Classifier {
     pub kind: LabelKind,
     /// The classes or tags.
     pub names: Vec<String>,
+    /// What the names were before they became text, where that was said.
+    pub name_type: Option<NameType>,
     /// Share of the labelled samples that have each.
     pub shares: Array1<f64>,
     /// The one that validated best.

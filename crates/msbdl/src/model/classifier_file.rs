@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ModalityModel;
 use super::classifier::{Classifier, Head, Logistic, Projection, ReadOut, ValidationReport};
 use super::file::{Read, Tensor, matrix, read, tensor};
-use crate::input::labels::LabelKind;
+use crate::input::labels::{LabelKind, NameType};
 use crate::support::logistic::Affine;
 
 /// What is not a tensor. The tensors are `classifier.NAME` (W of the modality NAME) and, of each
@@ -16,6 +16,8 @@ use crate::support::logistic::Affine;
 pub(super) struct ClassifierEntry {
     kind: LabelKind,
     names: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name_type: Option<NameType>,
     shares: Vec<f64>,
     read_out: ReadOut,
     beta2: Vec<f64>,
@@ -43,6 +45,7 @@ impl ClassifierEntry {
         ClassifierEntry {
             kind: classifier.kind,
             names: classifier.names.clone(),
+            name_type: classifier.name_type,
             shares: classifier.shares.to_vec(),
             read_out: classifier.read_out,
             beta2: classifier.projection.beta2.clone(),
@@ -99,6 +102,7 @@ impl ClassifierEntry {
         Ok(Classifier {
             kind: self.kind,
             names: self.names,
+            name_type: self.name_type,
             shares: Array1::from(self.shares),
             read_out: self.read_out,
             projection: Projection {
