@@ -8,8 +8,8 @@ export SCIPY_ARRAY_API=1 MPLBACKEND=agg PIP_DISABLE_PIP_VERSION_CHECK=1
 rm -rf $envs
 mkdir -p $envs
 
-# The pages of the guide run the command, which the tests of the workspace have built.
-[ -x ../target/release/msbdl ] || cargo build --quiet --release --locked -p msbdl-cli
+# The pages of the guide run the command.
+cargo build --quiet --release --locked -p msbdl-cli
 export PATH="$PWD/../target/release:$PATH"
 
 python3 -m venv $envs/new
