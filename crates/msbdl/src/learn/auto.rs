@@ -96,7 +96,8 @@ fn unchanged(em: &Em, before: &[Array2<f64>]) -> bool {
 fn progress(run: &Run) -> f64 {
     const USUAL: usize = 4;
     let pace = Pace::of(&run.em);
-    let rounds = pace.temper.iter().take(USUAL);
+    let usual = if run.em.has_leaves() { pace.temper.len() } else { USUAL };
+    let rounds = pace.temper.iter().take(usual);
     let temper: usize = rounds.map(|&x| pace.passes(x) + pace.select).sum();
     // Looking at residuals for new atoms adds a few per cent.
     let passes = (temper + POLISH) as f64 * 1.05;
