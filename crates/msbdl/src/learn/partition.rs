@@ -115,7 +115,7 @@ impl Step<'_> {
             None => (e_step(plain, y.rows(n), v.rows(m), want), None),
             Some(labels) => labels.e_step(j, plain, &present, y.rows(n), v.rows(m), want),
         };
-        let mut mu = Buffer::stale(v.len());
+        let mut mu = Buffer::stale(if self.learn { v.len() } else { 0 });
         mu.iter_mut().zip(&*v).zip(&*answer.t).for_each(|((mu, v), t)| *mu = v * t);
         Seen { dictionary: plain, n, m, place, y, v, mu, answer, told }
     }
@@ -131,6 +131,7 @@ struct Seen<'a> {
     /// Rows x N; the others are rows x M.
     y: Buffer,
     v: Buffer,
+    /// Empty unless the sums of the M-step are wanted.
     mu: Buffer,
     answer: Answer,
     told: Option<Told>,
