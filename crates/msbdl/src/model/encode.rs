@@ -203,3 +203,16 @@ impl ModalityCodes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretching_keeps_fixed_points_noughts_and_the_floor() {
+        let before = [2.0, 2.0, 0.0, 1.0, 4.0];
+        let mut gamma = [2.0, 4.0, 0.0, 0.1, 1.0];
+        stretch(&mut gamma, &before, 0.05);
+        assert_eq!(gamma, [2.0, 8.0, 0.0, 0.05, 0.25]);
+    }
+}
