@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayViewD};
 use npyz::npz::NpzWriter;
 use npyz::zip::{CompressionMethod, DateTime, write::FileOptions};
 use npyz::{DType, TypeStr, WriterBuilder};
@@ -147,20 +147,8 @@ fn put<W: Write + io::Seek>(
     // An archive sums up every piece that it is handed, however small.
     let mut entry = BufWriter::with_capacity(1 << 16, zip);
     match values {
-        Values::Matrix(matrix) => {
-            let shape = [matrix.nrows() as u64, matrix.ncols() as u64];
-            let options = npyz::WriteOptions::<f64>::new().default_dtype().shape(&shape);
-            let mut array = options.writer(&mut entry).begin_nd()?;
-            array.extend(matrix.iter().copied())?;
-            array.finish()?;
-        }
-        Values::Vector(vector) => {
-            let options =
-                npyz::WriteOptions::<f64>::new().default_dtype().shape(&[vector.len() as u64]);
-            let mut array = options.writer(&mut entry).begin_nd()?;
-            array.extend(vector.iter().copied())?;
-            array.finish()?;
-        }
+        Values::Matrix(matrix) => put_numbers(&mut entry, matrix.view().into_dyn())?,
+        Values::Vector(vector) => put_numbers(&mut entry, vector.view().into_dyn())?,
         Values::Text(texts) => {
             let options = npyz::WriteOptions::<str>::new()
                 .dtype(text_type(texts)?)
@@ -171,6 +159,25 @@ fn put<W: Write + io::Seek>(
         }
     }
     entry.flush()
+}
+
+/// Writes an array as `numpy.save` does, many numbers at a time.
+fn put_numbers(to: &mut impl Write, array: ArrayViewD<f64>) -> io::Result<()> {
+    const MANY: usize = 4096;
+    let shape: Vec<u64> = array.shape().iter().map(|&x| x as u64).collect();
+    let options = npyz::WriteOptions::<f64>::new()
+        .dtype(DType::new_scalar("<f8".parse().map_err(io::Error::other)?));
+    // This writes the header; the numbers one by one would take longer than all else here.
+    drop(options.shape(&shape).writer(&mut *to).begin_nd()?);
+    let array = array.as_standard_layout();
+    let mut bytes = [0; 8 * MANY];
+    for some in array.as_slice().unwrap_or_default().chunks(MANY) {
+        let bytes = &mut bytes[..8 * some.len()];
+        let places = bytes.chunks_exact_mut(8).zip(some);
+        places.for_each(|(place, x)| place.copy_from_slice(&x.to_le_bytes()));
+        to.write_all(bytes)?;
+    }
+    Ok(())
 }
 
 /// Writes whole numbers as `numpy.save` does.
@@ -212,11 +219,7 @@ fn text_type(texts: &[String]) -> io::Result<DType> {
 pub fn npy<'a>(path: &'a Path, matrix: &Array2<f64>) -> Result<Ready<'a>> {
     beside(path, |file| {
         let mut buffer = BufWriter::new(file);
-        let shape = [matrix.nrows() as u64, matrix.ncols() as u64];
-        let options = npyz::WriteOptions::new().default_dtype().shape(&shape);
-        let mut array = options.writer(&mut buffer).begin_nd()?;
-        array.extend(matrix.iter().copied())?;
-        array.finish()?;
+        put_numbers(&mut buffer, matrix.view().into_dyn())?;
         buffer.flush()
     })
 }

@@ -172,8 +172,25 @@ impl<'a> Em<'a> {
         self.step_on(ask, &self.order, &mut self.gamma.clone())
     }
 
+    /// Updates gamma of all samples, and nothing else.
+    pub fn renew(&mut self, step: GammaStep) {
+        let mut gamma = std::mem::take(&mut self.gamma);
+        self.renew_on(step, &self.order, &mut gamma);
+        self.gamma = gamma;
+    }
+
+    /// Updates some samples' rows of gamma.
+    pub fn renew_on(&self, step: GammaStep, samples: &[usize], gamma: &mut [f64]) {
+        let ask = Ask { gamma: step, learn: false, cross: false };
+        self.with_step(ask, |step| step.renew(samples, gamma));
+    }
+
     /// E-step and gamma update on some samples, given their rows of gamma.
-    pub fn step_on(&self, ask: Ask, samples: &[usize], gamma: &mut [f64]) -> Stats {
+    fn step_on(&self, ask: Ask, samples: &[usize], gamma: &mut [f64]) -> Stats {
+        self.with_step(ask, |step| step.run(samples, gamma))
+    }
+
+    fn with_step<R>(&self, ask: Ask, run: impl FnOnce(&Step) -> R) -> R {
         // With few coefficients on, the exact posterior is also the cheaper one.
         let posterior = match ask.gamma {
             GammaStep::Toggle(_) => Posterior::Exact,
@@ -190,7 +207,7 @@ impl<'a> Em<'a> {
             learn: ask.learn,
             cross: ask.cross,
         };
-        step.run(samples, gamma)
+        run(&step)
     }
 
     /// D_j = B C^-1 for the modalities that are not frozen, and W_j; relative changes of D.
@@ -349,11 +366,14 @@ pub(crate) fn keep_largest(em: &mut Em, power: f64) {
     const LEAST: f64 = 0.01;
     let most = (em.least_dimensions() / 2).max(1);
     let mut v = vec![0.0; em.prior.n_branches()];
+    let mut order = v.clone();
     for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
         em.prior.branch_variances(gamma, &mut v);
-        let mut sorted = v.clone();
-        sorted.sort_by(|a, b| b.total_cmp(a));
-        let least = sorted[(most - 1).min(sorted.len() - 1)].max(LEAST * sorted[0]);
+        order.copy_from_slice(&v);
+        let last = (most - 1).min(v.len() - 1);
+        let (larger, least, _) = order.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+        let largest = larger.iter().copied().fold(*least, f64::max);
+        let least = least.max(LEAST * largest);
         for v in &mut v {
             *v = if *v >= least && *v > 0.0 { power } else { 0.0 };
         }

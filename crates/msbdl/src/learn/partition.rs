@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 
 use ndarray::{Array2, ArrayView2, Axis};
+use rayon::prelude::*;
 
 use super::e_step::{Answer, Prepared, Want, e_step};
 use super::stats::{Cross, ModalityStats, Stats};
@@ -51,13 +52,28 @@ impl Step<'_> {
         left
     }
 
-    fn chunk(&self, samples: &[usize], gamma: &mut [f64]) -> Stats {
+    /// Updates `gamma` alone.
+    pub fn renew(&self, samples: &[usize], gamma: &mut [f64]) {
+        let rows = gamma.par_chunks_mut(CHUNK * self.prior.n_gamma());
+        rows.zip(samples.par_chunks(CHUNK)).for_each(|(gamma, samples)| {
+            self.renew_chunk(samples, gamma);
+        });
+    }
+
+    fn renew_chunk(&self, samples: &[usize], gamma: &mut [f64]) -> Vec<Seen<'_>> {
         let seen: Vec<Seen> =
             (0..self.dictionaries.len()).map(|j| self.posterior(j, samples, gamma)).collect();
+        let mut moments = Vec::with_capacity(seen.len());
         for (row, gamma) in gamma.chunks_exact_mut(self.prior.n_gamma()).enumerate() {
-            let moments: Vec<Option<Moments>> = seen.iter().map(|s| s.moments(row)).collect();
+            moments.clear();
+            moments.extend(seen.iter().map(|seen| seen.moments(row)));
             self.prior.update(gamma, &moments, self.gamma_step);
         }
+        seen
+    }
+
+    fn chunk(&self, samples: &[usize], gamma: &mut [f64]) -> Stats {
+        let seen = self.renew_chunk(samples, gamma);
         Stats {
             count: samples.len(),
             active: gamma.iter().filter(|gamma| **gamma > 0.0).count() as f64,
@@ -99,7 +115,7 @@ impl Step<'_> {
             None => (e_step(plain, y.rows(n), v.rows(m), want), None),
             Some(labels) => labels.e_step(j, plain, &present, y.rows(n), v.rows(m), want),
         };
-        let mut mu = Buffer::stale(v.len());
+        let mut mu = Buffer::stale(if self.learn { v.len() } else { 0 });
         mu.iter_mut().zip(&*v).zip(&*answer.t).for_each(|((mu, v), t)| *mu = v * t);
         Seen { dictionary: plain, n, m, place, y, v, mu, answer, told }
     }
@@ -115,6 +131,7 @@ struct Seen<'a> {
     /// Rows x N; the others are rows x M.
     y: Buffer,
     v: Buffer,
+    /// Empty unless the sums of the M-step are wanted.
     mu: Buffer,
     answer: Answer,
     told: Option<Told>,

@@ -9,7 +9,7 @@ use super::{ModalityModel, Model};
 use crate::input::data::{Data, Modality};
 use crate::input::prior::GammaStep;
 use crate::learn::e_step::{Posterior, Want, e_step};
-use crate::learn::em::{Ask, Em, Schedule};
+use crate::learn::em::{Em, Schedule};
 
 /// EM steps, and the multiple of the noise they start from if the last one is not larger.
 const STEPS: usize = 15;
@@ -83,8 +83,7 @@ impl Model {
         for t in 0..STEPS {
             let now = first * (multiple / first).powf(t as f64 / (STEPS - 1) as f64);
             em.s = noise.iter().map(|s| s * now).collect();
-            let gamma = GammaStep::Em { floor: f64::MIN_POSITIVE };
-            em.e_step(Ask { gamma, learn: false, cross: false });
+            em.renew(GammaStep::Em { floor: f64::MIN_POSITIVE });
         }
         for (j, prepared) in em.prepared(Posterior::Exact).iter().enumerate() {
             let modality = &data.modalities()[j];

@@ -33,8 +33,9 @@ impl Prior for OneToOne {
                     }
                 }
                 let count = seen.iter().flatten().count() as f64;
-                for (gamma, sum) in gamma.iter_mut().zip(sums).filter(|(gamma, _)| **gamma > 0.0) {
-                    *gamma = (sum / count).max(floor);
+                for (gamma, sum) in gamma.iter_mut().zip(sums) {
+                    let new = (sum / count).max(floor);
+                    *gamma = if *gamma > 0.0 { new } else { *gamma };
                 }
             }
             GammaStep::Sharpen { floor } => {

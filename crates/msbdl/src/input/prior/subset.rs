@@ -23,11 +23,20 @@ impl<P: AsRef<dyn Prior> + Send + Sync> Prior for Subset<P> {
     }
 
     fn update(&self, gamma: &mut [f64], seen: &[Option<Moments>], step: GammaStep) {
-        let mut all: Vec<Option<Moments>> = vec![None; self.n_modalities];
+        /// So many need no memory of their own, which would be asked for in every step.
+        const FEW: usize = 4;
+        let (mut few, mut many) = ([None; FEW], Vec::new());
+        let all = match few.get_mut(..self.n_modalities) {
+            Some(few) => few,
+            None => {
+                many.resize(self.n_modalities, None);
+                &mut many[..]
+            }
+        };
         for (moments, &j) in seen.iter().zip(&self.modalities) {
             all[j] = *moments;
         }
-        self.prior.as_ref().update(gamma, &all, step);
+        self.prior.as_ref().update(gamma, all, step);
     }
 
     fn set(&self, gamma: &mut [f64], k: usize, power: f64) {

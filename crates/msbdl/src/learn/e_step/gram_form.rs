@@ -36,7 +36,7 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
             let shape = Shape::new::<T>(k, k.next_multiple_of(T) + 1);
             work.form_k::<V, T>(task, group, shape);
             eliminate::<V, T>(&mut work.panel, &work.rhs, shape, true);
-            work.invert::<V, T>(shape);
+            work.invert::<V, T>(shape, task.want.cov);
             work.read_out::<V, T>(task, group, out, shape);
         }
     }
@@ -93,18 +93,19 @@ impl Work {
         }
     }
 
-    /// K^-1 = W^T W with W = U^-T, which is lower triangular.
+    /// K^-1 = W^T W with W = U^-T, which is lower triangular; if not `whole`, the tiles of its
+    /// diagonal alone.
     #[inline(always)]
-    unsafe fn invert<V: Lanes, const T: usize>(&mut self, shape: Shape) {
+    unsafe fn invert<V: Lanes, const T: usize>(&mut self, shape: Shape, whole: bool) {
         let blocks = shape.rows / T;
-        self.inverse.clear();
+        // Only tiles that were written are read.
         self.inverse.resize(blocks * blocks * T * T * V::W, 0.0);
         let stride = shape.rows * T * V::W;
         // SAFETY: the right-hand side has the unit matrix's `blocks` blocks of `rows` rows.
         unsafe {
             let w = self.panel.as_ptr().add(blocks * stride);
             for i in 0..blocks {
-                for j in i..blocks {
+                for j in i..if whole { blocks } else { i + 1 } {
                     let mut acc = [[V::splat(0.0); T]; T];
                     let (left, right) = (w.add(i * stride), w.add(j * stride));
                     tile::<V, T, false>(&mut acc, left, right, j * T, shape.rows);

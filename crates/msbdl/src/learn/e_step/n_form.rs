@@ -19,6 +19,7 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
     let (n, m) = (task.n(), task.m());
     let shape = Shape::new::<T>(n, m + 1);
     let deep = (Z_BYTES / (8 * n * m * V::W)).clamp(1, 8);
+    let learn = !out.cov.is_empty();
     let mut work = Work {
         shape,
         panel: Buffer::zeros(shape.len::<V, T>()),
@@ -27,8 +28,8 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
         scaled: Buffer::zeros(AT_ONCE.min(m) * T * V::W),
         packed: pack::<T>(task),
         deep,
-        z: Buffer::zeros(m.next_multiple_of(T) * n * deep * V::W),
-        cov: Buffer::zeros(if out.cov.is_empty() { 0 } else { cov_len::<V, T>(m) }),
+        z: Buffer::zeros(if learn { m.next_multiple_of(T) * n * deep * V::W } else { 0 }),
+        cov: Buffer::zeros(if learn { cov_len::<V, T>(m) } else { 0 }),
     };
     for some in rows.chunks(V::W * work.deep) {
         if some.len() < V::W * work.deep {
@@ -43,12 +44,12 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
                 work.read_out::<V, T>(task, group, place, out);
             }
         }
-        if !work.cov.is_empty() {
+        if learn {
             // SAFETY: z has deep * n rows in every block.
             unsafe { work.add_cov::<V, T>(n, m) };
         }
     }
-    if !work.cov.is_empty() {
+    if learn {
         work.hand_over_cov::<V, T>(task, rows, out);
     }
 }
@@ -151,7 +152,8 @@ impl Work {
         }
     }
 
-    /// t = D^T S^-1 y, b = diag(D^T S^-1 D), y^T S^-1 y, log|S|; keeps Z = U^-T D V.
+    /// t = D^T S^-1 y, b = diag(D^T S^-1 D), y^T S^-1 y, log|S|; keeps Z = U^-T D V if it is to
+    /// be summed.
     #[inline(always)]
     unsafe fn read_out<V: Lanes, const T: usize>(
         &mut self,
@@ -162,6 +164,7 @@ impl Work {
     ) {
         let (n, m, at) = (task.n(), task.m(), self.shape);
         let w = at.at::<V, T>(0, at.rows + m);
+        let keep = !self.z.is_empty();
         for block in 0..m.div_ceil(T) {
             let (mut t, mut b) = ([[0.0; 16]; T], [[0.0; 16]; T]);
             // SAFETY: this block of the right-hand side and column m have `rows` rows; z has
@@ -169,7 +172,8 @@ impl Work {
             unsafe {
                 let x = self.panel.as_ptr().add(at.at::<V, T>(0, at.rows + block * T));
                 let w = self.panel.as_ptr().add(w);
-                let z = self.z.as_mut_ptr().add((block * self.deep + place) * n * T * V::W);
+                let here = if keep { (block * self.deep + place) * n * T * V::W } else { 0 };
+                let z = self.z.as_mut_ptr().add(here);
                 let (mut sum_t, mut sum_b) = ([V::splat(0.0); T], [V::splat(0.0); T]);
                 let mut v = [V::splat(0.0); T];
                 for i in 0..T.min(m - block * T) {
@@ -182,7 +186,9 @@ impl Work {
                         let x = V::load(x.add(here));
                         sum_t[i] = sum_t[i].fma(x, w);
                         sum_b[i] = sum_b[i].fma(x, x);
-                        x.mul(v[i]).store(z.add(here));
+                        if keep {
+                            x.mul(v[i]).store(z.add(here));
+                        }
                     }
                 }
                 for i in 0..T {
@@ -190,10 +196,11 @@ impl Work {
                     sum_b[i].store(b[i].as_mut_ptr());
                 }
             }
-            for i in 0..T.min(m - block * T) {
-                for (lane, &row) in group.iter().enumerate() {
-                    out.t[row * m + block * T + i] = t[i][lane];
-                    out.b[row * m + block * T + i] = b[i][lane];
+            for (lane, &row) in group.iter().enumerate() {
+                let here = row * m + block * T..row * m + m.min((block + 1) * T);
+                let to = out.t[here.clone()].iter_mut().zip(&mut out.b[here]);
+                for (i, (to_t, to_b)) in to.enumerate() {
+                    (*to_t, *to_b) = (t[i][lane], b[i][lane]);
                 }
             }
         }

@@ -98,6 +98,9 @@ pub(super) unsafe fn store_tile<V: Lanes, const T: usize>(tile: &[[V; T]; T], p:
     }
 }
 
+/// Bytes of the columns that are eliminated together: they stay in the first-level cache.
+const TOGETHER: usize = 20_000;
+
 /// Turns [S | X] into [U | U^-T X] with U^T U = S; the diagonal of U is stored inverted.
 ///
 /// Only the upper part of S is read; X is read from `rhs`, which is laid out like the panel's
@@ -118,28 +121,35 @@ pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
     debug_assert_eq!(panel.len(), shape.len::<V, T>());
     debug_assert_eq!(rhs.len(), shape.rhs_len::<V, T>());
     let base = panel.as_mut_ptr();
-    for c in 0..shape.blocks {
-        // SAFETY: every offset is below shape.len(): block < blocks, row < rows.
-        unsafe {
-            let column = base.add(c * stride);
-            let last = c.min(square - 1);
-            let unit = identity && (square..2 * square).contains(&c);
-            let first = if unit { c - square } else { 0 };
-            for r in first..=last {
-                let diagonal = base.add(r * stride);
-                let here = column.add(r * T * T * V::W);
-                let mut acc = if c < square {
-                    load_tile::<V, T>(here)
-                } else {
-                    load_tile::<V, T>(rhs.as_ptr().add((c - square) * stride + r * T * T * V::W))
-                };
-                tile::<V, T, true>(&mut acc, diagonal, column, first * T, r * T);
-                if r == c {
-                    factor(&mut acc);
-                } else {
-                    solve(&mut acc, diagonal.add(r * T * T * V::W));
+    let together = (TOGETHER / (8 * stride)).clamp(1, 4);
+    for group in (0..shape.blocks).step_by(together) {
+        let end = (group + together).min(shape.blocks);
+        // Row by row within a group: what its columns do in a row does not wait for one another,
+        // and shares a block of U.
+        for r in 0..end.min(square) {
+            for c in group.max(r)..end {
+                let unit = identity && (square..2 * square).contains(&c);
+                let first = if unit { c - square } else { 0 };
+                if r < first {
+                    continue;
                 }
-                store_tile(&acc, here);
+                // SAFETY: every offset is below shape.len(): block < blocks, row < rows.
+                unsafe {
+                    let (left, column) = (base.add(r * stride), base.add(c * stride));
+                    let tile_at = r * T * T * V::W;
+                    let mut acc = if c < square {
+                        load_tile::<V, T>(column.add(tile_at))
+                    } else {
+                        load_tile::<V, T>(rhs.as_ptr().add((c - square) * stride + tile_at))
+                    };
+                    tile::<V, T, true>(&mut acc, left, column, first * T, r * T);
+                    if r == c {
+                        factor(&mut acc);
+                    } else {
+                        solve(&mut acc, left.add(tile_at));
+                    }
+                    store_tile(&acc, column.add(tile_at));
+                }
             }
         }
     }
