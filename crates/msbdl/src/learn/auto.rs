@@ -16,6 +16,7 @@
 
 use ndarray::Array2;
 
+use super::clean::clean;
 use super::em::{Ask, Em, keep_largest};
 use super::growth::Growth;
 use super::leaves::separate;
@@ -149,7 +150,7 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
             principal_axes(&mut run.em);
         }
         if leafy && t + 1 == passes * blocks * 3 / 4 {
-            sort_leaves(&mut run.em);
+            sort_leaves(&mut run.em, tree.is_none());
             if let Some(tree) = &mut tree {
                 tree.decide(run);
             }
@@ -166,13 +167,19 @@ fn select(run: &mut Run, slab: &mut Slab, mut tree: Option<&mut Growth>) -> Outc
     Ok(active)
 }
 
-/// Told apart, a leaf that belongs elsewhere is seen to go with another root.
-fn sort_leaves(em: &mut Em) {
+/// Told apart, a leaf that belongs elsewhere is seen to go with another root, or with none that is
+/// there; roots are only replaced while there is time for them to settle.
+fn sort_leaves(em: &mut Em, early: bool) {
     separate(em);
     untangle(em);
     let stats = em.survey(Ask { gamma: GammaStep::Keep, learn: false, cross: true });
     em.e_steps += 1.0;
     repair_pairing(em, &stats);
+    if early {
+        let stats = em.survey(Ask { gamma: GammaStep::Keep, learn: true, cross: false });
+        em.e_steps += 1.0;
+        clean(em, &stats, true);
+    }
 }
 
 impl Slab {

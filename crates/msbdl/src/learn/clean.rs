@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, Axis};
 use super::e_step::{Posterior, Want, e_step};
 use super::em::Em;
 use super::partition::START_POWER;
+use super::regroup::{part, unite};
 use super::stats::Stats;
 use crate::input::prior::Moments;
 use crate::support::linalg;
@@ -21,8 +22,9 @@ const SURVEY: usize = 2000;
 /// Reseeds idle atoms and twins along what the samples leave unexplained; how many.
 ///
 /// An atom that is a twin in every modality, or idle, is replaced everywhere. One that is a
-/// twin in a single modality is replaced there alone, by what belongs to its other columns.
-pub(crate) fn clean(em: &mut Em, stats: &Stats) -> usize {
+/// twin in a single modality is replaced there alone, by what belongs to its other columns. Where
+/// leaves are told apart and their lengths show which are wanted, branches are regrouped first.
+pub(crate) fn clean(em: &mut Em, stats: &Stats, told_apart: bool) -> usize {
     let energy = mean_energy(em, stats);
     let n_modalities = em.d.len();
     let overlaps: Vec<Array2<f64>> = (0..n_modalities).map(|j| overlaps(em, j)).collect();
@@ -37,22 +39,39 @@ pub(crate) fn clean(em: &mut Em, stats: &Stats) -> usize {
         (0..m).filter(|&k| energy[k] < IDLE * median || twin_everywhere(k)).collect();
     bad.sort_by(|&a, &b| energy[a].total_cmp(&energy[b]).then(a.cmp(&b)));
     bad.truncate(AT_MOST);
-    let mut half: Vec<(usize, usize)> = (0..m)
+    let twin_of =
+        |j: usize, k: usize| (0..m).find(|&l| weaker(k, l) && !bad.contains(&l) && twins(j, k, l));
+    let mut half: Vec<(usize, usize, usize)> = (0..m)
         .filter(|k| n_modalities > 1 && !bad.contains(k))
         .flat_map(|k| (0..n_modalities).map(move |j| (j, k)))
-        .filter(|&(j, k)| (0..m).any(|l| weaker(k, l) && !bad.contains(&l) && twins(j, k, l)))
+        .filter_map(|(j, k)| Some((j, k, twin_of(j, k)?)))
         .collect();
     half.truncate(AT_MOST);
     if bad.is_empty() && half.is_empty() {
         return 0;
     }
+    if told_apart {
+        let mut touched = Vec::new();
+        half.retain(|&(j, k, l)| {
+            let may = em.d[j].ncols() == m && !touched.contains(&k) && !touched.contains(&l);
+            if may && unite(em, k, l) {
+                touched.extend([k, l]);
+                bad.push(k);
+            }
+            !bad.contains(&k)
+        });
+    }
     let mut survey = Survey::take(em);
     let mut count = 0;
-    for (j, branch) in half {
+    for (j, branch, _) in half {
         count += usize::from(survey.reseed_one(em, j, branch));
     }
     for branch in bad {
-        count += usize::from(survey.reseed_all(em, branch));
+        let parted = told_apart && part(em, &mut survey.apart, branch);
+        count += usize::from(match parted {
+            true => survey.reseed_roots(em, branch),
+            false => survey.reseed_all(em, branch),
+        });
     }
     count
 }
@@ -73,7 +92,9 @@ fn mean_energy(em: &Em, stats: &Stats) -> Vec<f64> {
 fn overlaps(em: &Em, j: usize) -> Array2<f64> {
     let members = em.members(j);
     if members.iter().all(|atoms| atoms.len() == 1) {
-        return linalg::gram(em.d[j].view()).mapv_into(f64::abs);
+        let mut d = em.d[j].clone();
+        linalg::normalise_columns(&mut d);
+        return linalg::gram(d.view()).mapv_into(f64::abs);
     }
     let spans: Vec<Array2<f64>> =
         members.iter().map(|atoms| linalg::basis(em.d[j].select(Axis(1), atoms))).collect();
@@ -169,12 +190,17 @@ impl Survey {
                 }
             }
         }
-        let value = fresh_gamma(em);
-        for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
-            em.prior.set(gamma, branch, value);
-        }
-        em.forget(branch);
+        switch_off(em, branch);
         true
+    }
+
+    /// Replaces the atoms that are no leaves by what goes with the leaves.
+    fn reseed_roots(&mut self, em: &mut Em, branch: usize) -> bool {
+        let m = em.prior.n_branches();
+        let roots: Vec<usize> = (0..em.d.len()).filter(|&j| em.d[j].ncols() == m).collect();
+        let done = roots.into_iter().all(|j| self.reseed_one(em, j, branch));
+        switch_off(em, branch);
+        done
     }
 
     fn reseed_one(&mut self, em: &mut Em, j: usize, branch: usize) -> bool {
@@ -230,6 +256,15 @@ fn leftovers(em: &Em, j: usize, rows: &[usize]) -> (Array2<f64>, Array2<f64>) {
     }
     residual -= &linalg::product(mu.view(), em.d[j].t());
     (residual, apart)
+}
+
+/// A new branch begins with the gamma of new ones, and without a past.
+fn switch_off(em: &mut Em, branch: usize) {
+    let value = fresh_gamma(em);
+    for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
+        em.prior.set(gamma, branch, value);
+    }
+    em.forget(branch);
 }
 
 /// gamma of a new atom: off where coefficients are switched, small but alive where they are not.

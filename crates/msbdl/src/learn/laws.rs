@@ -360,7 +360,7 @@ fn a_twin_makes_room_for_what_is_missing() {
         for step in 0..60 {
             let stats = em.e_step(LEARN);
             if cleaning && step == 10 {
-                assert_eq!(clean(&mut em, &stats), 1);
+                assert_eq!(clean(&mut em, &stats, false), 1);
             }
             if step > 10 {
                 em.m_step(&stats, &[false, false]).unwrap();

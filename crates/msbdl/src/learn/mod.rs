@@ -21,6 +21,7 @@ pub(crate) mod paper;
 pub(crate) mod partition;
 pub(crate) mod prune;
 pub(crate) mod read_out;
+mod regroup;
 pub(crate) mod run;
 pub(crate) mod span;
 pub mod stats;

@@ -30,7 +30,7 @@ const ALONE: Pace = Pace { temper: &[50.0; 10], select: 20, ..PAIRS };
 /// Which leaf goes with which root is decided while gamma is soft, and takes the slower step; the
 /// last two rounds also decide how many leaves there are.
 const LEAVES: Pace = Pace {
-    temper: &[50.0, 50.0, 10.0, 10.0, 10.0],
+    temper: &[50.0, 50.0, 10.0, 10.0, 10.0, 10.0],
     cooling: 0.97,
     select: 20,
     sharpen: false,

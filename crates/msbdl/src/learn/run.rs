@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         let stats = self.em.e_step(ask);
         let dictionary_change = self.em.m_step(&stats, &self.frozen)?;
         let columns_paired = if ask.cross { repair_pairing(&mut self.em, &stats) } else { 0 };
-        let atoms_cleaned = if repair.clean { clean(&mut self.em, &stats) } else { 0 };
+        let atoms_cleaned = if repair.clean { clean(&mut self.em, &stats, false) } else { 0 };
         let iteration = self.history.len() + 1;
         let beta = self.em.task.as_ref().map_or(Vec::new(), |task| task.beta());
         let validator = self.validator.as_mut();
