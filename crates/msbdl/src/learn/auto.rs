@@ -29,7 +29,9 @@ use super::tangle::untangle;
 use super::validate::Validator;
 use crate::input::prior::{GammaStep, PriorKind, Slab};
 
-const POLISH: usize = 6;
+/// Passes of polish between looks at the noise, and altogether.
+const POLISH: usize = 3;
+const POLISH_AT_MOST: usize = 21;
 /// Passes in which leaves are switched one by one, where the prior has them switch.
 const SWITCH: usize = 20;
 /// Rounds before labels join: they would be weak at first in any case, and fill the codes.
@@ -45,7 +47,7 @@ const REPAIR_UNTIL: f64 = 0.8;
 /// The least gamma, relative to the least noise, where gamma counts in full: adds less than a
 /// per cent to the noise.
 const POLISH_FLOOR: f64 = 0.002;
-/// Change of log s in the second half of polish below which the noise has settled.
+/// Change of log s between looks below which the noise has settled.
 const SETTLED: f64 = 0.05;
 
 /// Runs all stages; whether the noise settled, and how coefficients are switched.
@@ -101,7 +103,7 @@ fn progress(run: &Run) -> f64 {
     let rounds = pace.temper.iter().take(usual);
     let temper: usize = rounds.map(|&x| pace.passes(x) + pace.select).sum();
     // Looking at residuals for new atoms adds a few per cent.
-    let passes = (temper + POLISH) as f64 * 1.05;
+    let passes = (temper + 2 * POLISH) as f64 * 1.05;
     run.em.e_steps / passes.max(run.em.e_steps + POLISH as f64)
 }
 
@@ -235,18 +237,20 @@ fn switch_leaves(run: &mut Run, slab: &Slab, tree: &Growth) -> Outcome<()> {
     Ok(())
 }
 
-/// Whether the noise stayed where it was in the second half.
+/// Goes on until the noise has settled; whether it has.
 fn polish(run: &mut Run) -> Outcome<bool> {
-    let mut half_way = run.em.s.clone();
-    for t in 0..POLISH * run.em.n_blocks() {
-        if t == POLISH / 2 * run.em.n_blocks() {
-            half_way.clone_from(&run.em.s);
+    for part in 0..POLISH_AT_MOST / POLISH {
+        let before = run.em.s.clone();
+        for _ in 0..POLISH * run.em.n_blocks() {
+            run.progress = run.em.e_steps / (run.em.e_steps + POLISH as f64);
+            let gamma = GammaStep::Em { floor: POLISH_FLOOR * least_noise(run) };
+            let stats = run.iterate("polish", gamma, Repair::default())?;
+            update_noise(&mut run.em, &stats, Average::Mean);
         }
-        let left = POLISH as f64 - t as f64 / run.em.n_blocks() as f64;
-        run.progress = run.em.e_steps / (run.em.e_steps + left);
-        let gamma = GammaStep::Em { floor: POLISH_FLOOR * least_noise(run) };
-        let stats = run.iterate("polish", gamma, Repair::default())?;
-        update_noise(&mut run.em, &stats, Average::Mean);
+        let stayed = |(s, before): (&f64, &f64)| (s / before).ln().abs() < SETTLED;
+        if part > 0 && run.em.s.iter().zip(&before).all(stayed) {
+            return Ok(true);
+        }
     }
-    Ok(run.em.s.iter().zip(&half_way).all(|(s, half_way)| (s / half_way).ln().abs() < SETTLED))
+    Ok(false)
 }
