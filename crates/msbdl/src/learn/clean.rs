@@ -275,3 +275,28 @@ fn fresh_gamma(em: &Em) -> f64 {
     let rows = em.gamma.chunks_exact(em.prior.n_gamma());
     0.1 * median(rows.map(|row| row.iter().fold(0.0, |a: f64, &b| a.max(b))).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ndarray::array;
+
+    use super::*;
+    use crate::input::data::Data;
+    use crate::input::prior::OneToOne;
+    use crate::learn::em::Schedule;
+    use crate::learn::laws::common::{matrix, rng};
+
+    /// While lengths are free, twins are twins however long they are.
+    #[test]
+    fn overlaps_are_cosines() {
+        let data = Data::new(vec![("m".into(), matrix(&mut rng(1), 4, 2))], false).unwrap();
+        let prior = Arc::new(OneToOne { n_atoms: 2 });
+        let mut em = Em::new(&data, prior, Posterior::Exact, Schedule::Full, 4, 1);
+        em.d = vec![array![[0.1, 6.0], [0.0, 8.0]]];
+        let found = overlaps(&em, 0);
+        assert!((found[[0, 1]] - 0.6).abs() < 1e-12, "{found}");
+        assert!((found[[1, 1]] - 1.0).abs() < 1e-12);
+    }
+}

@@ -16,7 +16,7 @@ use crate::input::shape::End;
 use crate::support::linalg;
 
 /// |d|^2 of a leaf, as a share of that of the branch's longest, below which it is none.
-const CUT: f64 = 0.16;
+pub(super) const CUT: f64 = 0.16;
 
 /// Keeps of every branch the leaves that the data want, or as many as were given; what is kept.
 pub(crate) fn prune(em: &mut Em, end: &End, root: usize, last: bool) -> Branches {

@@ -187,11 +187,10 @@ impl Cases<'_> {
         let Some((losses, noise, codes)) = least else {
             unreachable!("codes are made under at least one noise")
         };
-        let beside = self.may_use_values().then(|| {
-            let beside = codes.clone().beside_values(&self.data, self.model);
-            pays(&losses - by(&beside)).then_some(beside)
-        });
-        let beside = beside.flatten();
+        let beside = self
+            .may_use_values()
+            .then(|| codes.clone().beside_values(&self.data, self.model))
+            .filter(|beside| pays(&losses - by(beside)));
         let codes = beside.as_ref().unwrap_or(codes);
         let mut judged =
             Logistic { values: beside.is_some(), noise, heads: Vec::new(), agreement: 1.0 };
@@ -298,7 +297,7 @@ impl Cases<'_> {
         let h = self.h.select(Axis(0), &rows_held);
         let ridges = if held.is_empty() { &[RIDGE_UNTRIED][..] } else { &RIDGE };
         let mut affine = Affine::zeros(self.h.ncols(), x.ncols());
-        let tried = ridges.iter().map(|&ridge| {
+        let mut at = |ridge: f64| {
             affine = self.fitted(&x_shown, &rows_shown, ridge, &affine);
             let scores = affine.scores(x_held.view());
             let temperature = match held.is_empty() {
@@ -307,10 +306,14 @@ impl Cases<'_> {
             };
             let losses = self.losses((&scores * temperature).view(), &rows_held);
             Tried { affine: affine.clone(), ridge, temperature, losses }
-        });
-        let Some(best) = tried.min_by(|a, b| mean(&a.losses).total_cmp(&mean(&b.losses))) else {
-            unreachable!("at least one ridge is tried")
         };
+        let mut best = at(ridges[0]);
+        for &ridge in &ridges[1..] {
+            let next = at(ridge);
+            if mean(&next.losses) < mean(&best.losses) {
+                best = next;
+            }
+        }
         best
     }
 }

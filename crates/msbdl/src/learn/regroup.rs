@@ -7,9 +7,8 @@
 use ndarray::{Array2, Axis};
 
 use super::em::Em;
+use super::prune::CUT;
 
-/// Leaves below this share of the longest one's |d|^2 are not wanted where they are.
-const SHORT: f64 = 0.16;
 /// Leaves of one branch are correlated by more than this, unless they are on very rarely.
 const TOGETHER: f64 = 0.1;
 
@@ -22,7 +21,7 @@ fn leaves(em: &Em, j: usize) -> Option<Vec<(Vec<usize>, Vec<usize>)>> {
     let length = |m: usize| em.d[j].column(m).dot(&em.d[j].column(m));
     let split = |atoms: Vec<usize>| {
         let longest = atoms.iter().map(|&m| length(m)).fold(0.0, f64::max);
-        atoms.into_iter().partition(|&m| length(m) >= SHORT * longest)
+        atoms.into_iter().partition(|&m| length(m) >= CUT * longest)
     };
     Some(members.into_iter().map(split).collect())
 }
