@@ -14,7 +14,7 @@
 //! polish: the paper's joint EM on the selected coefficients.
 //! What each stage buys is in docs/math.md.
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
 use super::clean::clean;
 use super::em::{Ask, Em, keep_largest};
@@ -24,10 +24,11 @@ use super::noise::{Average, update_noise};
 use super::pace::Pace;
 use super::pair::repair_pairing;
 use super::run::{Outcome, Repair, Run};
-use super::span::{principal_axes, unit_atoms};
+use super::span::{principal_axes, share_within, unit_atoms};
 use super::tangle::untangle;
 use super::validate::Validator;
 use crate::input::prior::{GammaStep, PriorKind, Slab};
+use crate::support::linalg;
 
 /// Passes of polish between looks at the noise, and altogether.
 const POLISH: usize = 3;
@@ -56,7 +57,11 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
     let mut active = 0.0;
     let rounds = Pace::of(&run.em).temper;
-    for (round, &multiple) in rounds.iter().enumerate() {
+    let (search, decide) = rounds.split_at(match run.em.has_leaves() {
+        true => rounds.len() - DECIDE,
+        false => rounds.len(),
+    });
+    for (round, &multiple) in search.iter().enumerate() {
         run.em.use_labels(round >= WITHOUT_LABELS);
         let before = run.em.d.clone();
         if round > 0 && !run.em.has_leaves() {
@@ -64,16 +69,18 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
             unit_atoms(&mut run.em);
         }
         temper(run, slab, multiple)?;
-        let tree = (round + DECIDE >= rounds.len()).then_some(&mut *tree);
-        active = select(run, slab, tree)?;
-        // The last rounds of trees decide on the number of leaves, so none is left out.
-        if round < WITHOUT_LABELS || run.em.has_leaves() {
+        active = select(run, slab, None)?;
+        if round < WITHOUT_LABELS {
             continue;
         }
         let gained = run.validator.as_mut().is_none_or(Validator::gained);
         if !gained || unchanged(&run.em, &before) {
             break;
         }
+    }
+    for &multiple in decide {
+        temper(run, slab, multiple)?;
+        active = select(run, slab, Some(tree))?;
     }
     tree.settle(run);
     if !matches!(tree.shape.prior, PriorKind::OneToOne | PriorKind::AtomToSubspace) {
@@ -83,14 +90,18 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     Ok(settled && active > 0.0)
 }
 
-/// Whether every atom is where it was; modalities count by their precision.
+/// Whether every branch spans what it did; modalities count by their precision.
 fn unchanged(em: &Em, before: &[Array2<f64>]) -> bool {
-    /// Cosine above which an atom has stayed.
+    /// Cosine above which a branch has stayed.
     const STAYED: f64 = 0.99;
-    let precision: f64 = em.s.iter().map(|s| 1.0 / s).sum();
+    let members: Vec<_> = (0..em.d.len()).map(|j| em.members(j)).collect();
     (0..em.prior.n_branches()).all(|k| {
-        let all = em.d.iter().zip(before).zip(&em.s);
-        let stayed: f64 = all.map(|((d, old), s)| d.column(k).dot(&old.column(k)) / s).sum();
+        let (mut stayed, mut precision) = (0.0, 0.0);
+        for (j, s) in em.s.iter().enumerate() {
+            let atoms = |d: &Array2<f64>| d.select(Axis(1), &members[j][k]);
+            stayed += share_within(&atoms(&em.d[j]), &linalg::basis(atoms(&before[j]))) / s;
+            precision += 1.0 / s;
+        }
         stayed > STAYED * precision
     })
 }

@@ -7,6 +7,7 @@
 
 use ndarray::{Array1, Array2};
 
+use super::e_step::sum_of_logs;
 use crate::support::linalg;
 
 /// Angles tried in a plane, and rounds over all planes.
@@ -43,21 +44,13 @@ impl Axes {
         let z = linalg::product(x.view(), whiten(-0.5).view());
         let (t, inverse) = (whiten(0.5), whiten(-0.5).reversed_axes());
         let mut turned = Turned { z, t, inverse, noise };
-        let always: f64 = turned.z.iter().map(|&z| log_density(z, 1.0, noise)).sum();
-        for _ in 0..SWEEPS {
-            for a in 0..r {
-                for b in 0..a {
-                    turned.turn(a, b);
-                }
-            }
-        }
-        for _ in 0..SWEEPS {
-            for a in 0..r {
-                for b in (0..r).filter(|&b| b != a) {
-                    turned.shear(a, b);
-                }
-            }
-        }
+        let always = log_density(turned.z.iter().copied(), 1.0, noise);
+        let pairs = |a: usize| (0..r).filter(move |&b| b != a).map(move |b| (a, b));
+        sweep(|| {
+            let planes = (0..r).flat_map(pairs).filter(|(a, b)| b < a);
+            planes.fold(false, |moved, (a, b)| turned.turn(a, b) || moved)
+        });
+        sweep(|| (0..r).flat_map(pairs).fold(false, |moved, (a, b)| turned.shear(a, b) || moved));
         let score = |z: &Array2<f64>| -> f64 {
             z.columns().into_iter().map(|z| sparseness(&z.to_owned(), noise)).sum()
         };
@@ -75,6 +68,15 @@ impl Axes {
     }
 }
 
+/// Repeats what moves axes until it moves none, but not for ever.
+fn sweep(mut moves: impl FnMut() -> bool) {
+    for _ in 0..SWEEPS {
+        if !moves() {
+            break;
+        }
+    }
+}
+
 /// Coefficients on the way, and how they are made of the old ones.
 struct Turned {
     z: Array2<f64>,
@@ -84,16 +86,14 @@ struct Turned {
 }
 
 impl Turned {
-    /// Turns axes a and b by the best of some angles.
-    fn turn(&mut self, a: usize, b: usize) {
+    /// Turns axes a and b by the best of some angles; whether that is another than nought.
+    fn turn(&mut self, a: usize, b: usize) -> bool {
         let (left, right) = (self.z.column(a).to_owned(), self.z.column(b).to_owned());
         let score = |angle: f64| {
             let (sin, cos) = angle.sin_cos();
-            let each = left.iter().zip(&right).map(|(l, r)| {
-                log_density(cos * l + sin * r, 0.5, self.noise)
-                    + log_density(cos * r - sin * l, 0.5, self.noise)
-            });
-            each.sum::<f64>()
+            let both = left.iter().zip(&right);
+            let turned = both.flat_map(|(l, r)| [cos * l + sin * r, cos * r - sin * l]);
+            log_density(turned, 0.5, self.noise)
         };
         let step = std::f64::consts::FRAC_PI_2 / ANGLES as f64;
         let angles = (0..ANGLES).map(|i| (i as f64 * step, score(i as f64 * step)));
@@ -106,10 +106,12 @@ impl Turned {
                 (row[a], row[b]) = (cos * l + sin * r, cos * r - sin * l);
             }
         }
+        best != 0.0
     }
 
-    /// Moves the best of some shares of atom b into atom a: d_a + e d_b, x_b - e x_a.
-    fn shear(&mut self, a: usize, b: usize) {
+    /// Moves the best of some shares of atom b into atom a: d_a + e d_b, x_b - e x_a; whether that is
+    /// another than nought.
+    fn shear(&mut self, a: usize, b: usize) -> bool {
         let (from, of) = (self.z.column(a).to_owned(), self.z.column(b).to_owned());
         let score = |share: f64| sparseness(&(&of - &(&from * share)), self.noise);
         let shares = (-SHARES.0..=SHARES.0).map(|i| f64::from(i) * SHARES.1);
@@ -120,21 +122,32 @@ impl Turned {
         self.t.column_mut(a).scaled_add(share, &moved);
         let moved = self.inverse.row(a).to_owned();
         self.inverse.row_mut(b).scaled_add(-share, &moved);
+        share != 0.0
     }
 }
 
 /// Log-likelihood of coefficients that switch, under the best of some probabilities.
 fn sparseness(x: &Array1<f64>, noise: f64) -> f64 {
     let size = (x.dot(x) / x.len() as f64).sqrt().max(f64::MIN_POSITIVE);
-    let score = |p: f64| x.iter().map(|&x| log_density(x / size, p, noise)).sum::<f64>();
+    let score = |p: f64| log_density(x.iter().map(|x| x / size), p, noise);
     let best = ON.into_iter().map(score).fold(f64::NEG_INFINITY, f64::max);
     best - x.len() as f64 * size.ln()
 }
 
-/// log p(z) of a coefficient of unit variance that is on with probability `p`.
-fn log_density(z: f64, p: f64, noise: f64) -> f64 {
-    let normal = |v: f64| (-0.5 * z * z / v).exp() / v.sqrt();
-    (p * normal(1.0 / p + noise) + (1.0 - p) * normal(noise) + f64::MIN_POSITIVE).ln()
+/// log p(z) of coefficients of unit variance that are on with probability `p`.
+fn log_density(z: impl Iterator<Item = f64>, p: f64, noise: f64) -> f64 {
+    let on = 1.0 / p + noise;
+    // log(p N(z; on) + (1 - p) N(z; off)) = log(p N(z; on)) + log(1 + ratio exp(-sharper z^2)), and
+    // the second logarithms can be taken of products.
+    let (ratio, sharper) = ((1.0 - p) / p * (on / noise).sqrt(), 0.5 / noise - 0.5 / on);
+    let (mut count, mut square) = (0.0, 0.0);
+    let factors = z.map(|z| {
+        count += 1.0;
+        square += z * z;
+        1.0 + ratio * (-sharper * z * z).exp()
+    });
+    let off = sum_of_logs(factors);
+    off + count * (p / on.sqrt()).ln() - 0.5 * square / on
 }
 
 #[cfg(test)]
@@ -153,6 +166,15 @@ mod tests {
             false => 0.0,
         });
         (sources.dot(&mix.t()), mix)
+    }
+
+    #[test]
+    fn densities_are_those_of_the_mixture() {
+        let (p, noise, z): (f64, f64, _) = (0.3, 0.02, [0.0, 0.1, -0.4, 3.0, 30.0]);
+        let normal = |z: f64, v: f64| (-0.5 * z * z / v).exp() / v.sqrt();
+        let each = z.map(|z| p * normal(z, 1.0 / p + noise) + (1.0 - p) * normal(z, noise));
+        let expected: f64 = each.iter().map(|x| x.ln()).sum();
+        assert!((log_density(z.into_iter(), p, noise) - expected).abs() < 1e-10 * expected.abs());
     }
 
     #[test]

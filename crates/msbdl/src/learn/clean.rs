@@ -6,6 +6,7 @@ use super::e_step::{Posterior, Want, e_step};
 use super::em::Em;
 use super::partition::START_POWER;
 use super::regroup::{part, unite};
+use super::span::share_within;
 use super::stats::Stats;
 use crate::input::prior::Moments;
 use crate::support::linalg;
@@ -87,8 +88,7 @@ fn mean_energy(em: &Em, stats: &Stats) -> Vec<f64> {
     sum
 }
 
-/// Branch x branch: the root of the share of the first one's energy that lies in the span of the
-/// second; |cosine| for single atoms.
+/// Branch x branch: how much of the first lies in the span of the second; |cosine| for single atoms.
 fn overlaps(em: &Em, j: usize) -> Array2<f64> {
     let members = em.members(j);
     if members.iter().all(|atoms| atoms.len() == 1) {
@@ -99,11 +99,7 @@ fn overlaps(em: &Em, j: usize) -> Array2<f64> {
     let spans: Vec<Array2<f64>> =
         members.iter().map(|atoms| linalg::basis(em.d[j].select(Axis(1), atoms))).collect();
     Array2::from_shape_fn((members.len(), members.len()), |(k, l)| {
-        let own = em.d[j].select(Axis(1), &members[k]);
-        let energy: f64 = own.iter().map(|x| x * x).sum();
-        let inside = linalg::product(spans[l].t(), own.view());
-        let inside: f64 = inside.iter().map(|x| x * x).sum();
-        if energy > 0.0 { (inside / energy).sqrt() } else { 0.0 }
+        share_within(&em.d[j].select(Axis(1), &members[k]), &spans[l])
     })
 }
 

@@ -41,6 +41,14 @@ pub(crate) fn unit_atoms(em: &mut Em) -> f64 {
     mean
 }
 
+/// Root of the share of the atoms' |d|^2 that lies in the span of an orthonormal basis: |cosine| for
+/// single atoms.
+pub(crate) fn share_within(atoms: &Array2<f64>, basis: &Array2<f64>) -> f64 {
+    let square = |a: &Array2<f64>| a.iter().map(|x| x * x).sum::<f64>();
+    let (inside, all) = (square(&basis.t().dot(atoms)), square(atoms));
+    if all > 0.0 { (inside / all).sqrt() } else { 0.0 }
+}
+
 /// Applies, per branch, the rotation that `choose` reads off the Gram matrix of its atoms.
 fn turn(em: &mut Em, j: usize, choose: impl Fn(&Array2<f64>) -> Option<Array2<f64>>) {
     let m = em.d[j].ncols();

@@ -288,7 +288,7 @@ fn contiguous<'a>(matrix: &'a ArrayView2<f64>, row: usize) -> &'a [f64] {
 }
 
 /// Sum of the logarithms of positive numbers, with few logarithms.
-fn sum_of_logs(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn sum_of_logs(values: impl Iterator<Item = f64>) -> f64 {
     /// Products stay within these bounds and one more factor.
     const BOUNDS: std::ops::Range<f64> = 1e-100..1e100;
     let (mut sum, mut product) = (0.0, 1.0);
