@@ -21,7 +21,7 @@ use super::em::{Ask, Em, keep_largest};
 use super::growth::Growth;
 use super::leaves::separate;
 use super::noise::{Average, update_noise};
-use super::pace::Pace;
+use super::pace::{Pace, Round};
 use super::pair::repair_pairing;
 use super::run::{Outcome, Repair, Run};
 use super::span::{principal_axes, share_within, unit_atoms};
@@ -56,21 +56,21 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
     *slab = first_slab(run);
     run.em.s = (0..run.em.d.len()).map(|j| FIRST_NOISE * run.em.energy(j)).collect();
     let mut active = 0.0;
-    let rounds = Pace::of(&run.em).temper;
+    let rounds = Pace::of(&run.em).rounds;
     let (search, decide) = rounds.split_at(match run.em.has_leaves() {
         true => rounds.len() - DECIDE,
         false => rounds.len(),
     });
-    for (round, &multiple) in search.iter().enumerate() {
-        run.em.use_labels(round >= WITHOUT_LABELS);
+    for (count, round) in search.iter().enumerate() {
+        run.em.use_labels(count >= WITHOUT_LABELS);
         let before = run.em.d.clone();
-        if round > 0 && !run.em.has_leaves() {
+        if count > 0 && !run.em.has_leaves() {
             untangle(&mut run.em);
             unit_atoms(&mut run.em);
         }
-        temper(run, slab, multiple)?;
+        temper(run, slab, round)?;
         active = select(run, slab, None)?;
-        if round < WITHOUT_LABELS {
+        if count < WITHOUT_LABELS {
             continue;
         }
         let gained = run.validator.as_mut().is_none_or(Validator::gained);
@@ -78,8 +78,8 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
             break;
         }
     }
-    for &multiple in decide {
-        temper(run, slab, multiple)?;
+    for round in decide {
+        temper(run, slab, round)?;
         active = select(run, slab, Some(tree))?;
     }
     tree.settle(run);
@@ -91,7 +91,7 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
 }
 
 /// Whether every branch spans what it did; modalities count by their precision.
-fn unchanged(em: &Em, before: &[Array2<f64>]) -> bool {
+pub(super) fn unchanged(em: &Em, before: &[Array2<f64>]) -> bool {
     /// Cosine above which a branch has stayed.
     const STAYED: f64 = 0.99;
     let members: Vec<_> = (0..em.d.len()).map(|j| em.members(j)).collect();
@@ -110,9 +110,9 @@ fn unchanged(em: &Em, before: &[Array2<f64>]) -> bool {
 fn progress(run: &Run) -> f64 {
     const USUAL: usize = 4;
     let pace = Pace::of(&run.em);
-    let usual = if run.em.has_leaves() { pace.temper.len() } else { USUAL };
-    let rounds = pace.temper.iter().take(usual);
-    let temper: usize = rounds.map(|&x| pace.passes(x) + pace.select).sum();
+    let usual = if run.em.has_leaves() { pace.rounds.len() } else { USUAL };
+    let rounds = pace.rounds.iter().take(usual);
+    let temper: usize = rounds.map(|round| round.passes() + pace.select).sum();
     // Looking at residuals for new atoms adds a few per cent.
     let passes = (temper + 2 * POLISH) as f64 * 1.05;
     run.em.e_steps / passes.max(run.em.e_steps + POLISH as f64)
@@ -214,23 +214,22 @@ impl Slab {
     }
 }
 
-fn temper(run: &mut Run, slab: &Slab, multiple: f64) -> Outcome<()> {
-    let pace = Pace::of(&run.em);
+fn temper(run: &mut Run, slab: &Slab, round: &Round) -> Outcome<()> {
     run.em.level(slab.power);
     let noise = run.em.s.clone();
     let energy: Vec<f64> = (0..noise.len()).map(|j| run.em.energy(j)).collect();
-    let (blocks, passes_here) = (run.em.n_blocks(), pace.passes(multiple));
+    let (blocks, passes_here) = (run.em.n_blocks(), round.passes());
     for t in 0..passes_here * blocks {
         run.progress = progress(run);
         let pass = t as f64 / blocks as f64;
-        let multiple = (multiple * pace.cooling.powf(pass)).max(1.0);
+        let multiple = (round.multiple * round.cooling.powf(pass)).max(1.0);
         for ((s, noise), energy) in run.em.s.iter_mut().zip(&noise).zip(&energy) {
             *s = noise.max(energy.min(multiple * noise));
         }
         let last = t + 1 == passes_here * blocks;
         let pair = due(t, blocks, REPAIR_EVERY.0) || last;
         let clean = pair && pass < REPAIR_UNTIL * passes_here as f64;
-        let gamma = pace.step(&run.em.s);
+        let gamma = round.step(&run.em.s);
         run.iterate("temper", gamma, Repair { pair, clean })?;
     }
     run.em.s = noise;

@@ -7,8 +7,8 @@
 
 use ndarray::{Array1, Array2};
 
-use super::e_step::sum_of_logs;
 use crate::support::linalg;
+use crate::support::logs::sum_of_logs;
 
 /// Angles tried in a plane, and rounds over all planes.
 const ANGLES: usize = 60;

@@ -5,37 +5,44 @@ use crate::input::prior::GammaStep;
 
 /// How tempering and selection proceed.
 pub(crate) struct Pace {
-    /// Multiples of the noise that tempering starts from, in turn; it ends with the first round
-    /// that leaves every atom where it was.
-    pub temper: &'static [f64],
-    /// Factor on that multiple per pass.
-    pub cooling: f64,
+    /// Tempering, round by round; it ends with the first that leaves every atom where it was.
+    pub rounds: &'static [Round],
     /// Passes of one selection, in which noise may shrink by .8 a pass.
     pub select: usize,
+}
+
+/// How one round is tempered.
+#[derive(Clone, Copy)]
+pub(crate) struct Round {
+    /// Multiple of the noise that tempering starts from.
+    pub multiple: f64,
+    /// Factor on that multiple per pass.
+    pub cooling: f64,
     /// Whether gamma takes the faster step.
     sharpen: bool,
     /// The least gamma, relative to the least noise: what an atom comes back from.
     floor: f64,
 }
 
-const PAIRS: Pace = Pace {
-    temper: &[50.0, 50.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0],
-    cooling: 0.85,
-    select: 10,
-    sharpen: true,
-    floor: 0.03,
-};
+const fn brisk(multiple: f64, cooling: f64) -> Round {
+    Round { multiple, cooling, sharpen: true, floor: 0.03 }
+}
+
+const fn gentle(multiple: f64, cooling: f64) -> Round {
+    Round { multiple, cooling, sharpen: false, floor: 0.02 }
+}
+
+const HOT: Round = brisk(50.0, 0.85);
+const WARM: Round = brisk(20.0, 0.85);
+const PAIRS: Pace = Pace { rounds: &[HOT, HOT, WARM, WARM, WARM, WARM, WARM, WARM], select: 10 };
 /// A single modality has no other to tell its atoms apart.
-const ALONE: Pace = Pace { temper: &[50.0; 10], select: 20, ..PAIRS };
-/// Which leaf goes with which root is decided while gamma is soft, and takes the slower step; the
-/// last two rounds also decide how many leaves there are.
-const LEAVES: Pace = Pace {
-    temper: &[50.0, 50.0, 10.0, 10.0, 10.0, 10.0],
-    cooling: 0.97,
-    select: 20,
-    sharpen: false,
-    floor: 0.02,
-};
+const ALONE: Pace = Pace { rounds: &[HOT; 10], select: 20 };
+/// Which leaf goes with which root is decided while gamma is soft; the last two rounds only decide
+/// how many leaves there are.
+const LEAVES: Pace = Pace { rounds: &[SOFT, SOFT, MILD, MILD, LAST, LAST], select: 20 };
+const SOFT: Round = gentle(50.0, 0.97);
+const MILD: Round = gentle(10.0, 0.97);
+const LAST: Round = brisk(10.0, 0.95);
 
 impl Pace {
     pub fn of(em: &Em) -> &'static Pace {
@@ -45,7 +52,9 @@ impl Pace {
             false => &PAIRS,
         }
     }
+}
 
+impl Round {
     /// The step of gamma under the least of these noises.
     pub fn step(&self, s: &[f64]) -> GammaStep {
         let floor = self.floor * s.iter().copied().fold(f64::INFINITY, f64::min);
@@ -55,8 +64,8 @@ impl Pace {
         }
     }
 
-    /// Passes of tempering from a multiple.
-    pub fn passes(&self, multiple: f64) -> usize {
-        (multiple.ln() / -self.cooling.ln()).ceil() as usize + 1
+    /// Passes of tempering.
+    pub fn passes(&self) -> usize {
+        (self.multiple.ln() / -self.cooling.ln()).ceil() as usize + 1
     }
 }

@@ -310,9 +310,11 @@ impl Cases<'_> {
         let mut best = at(ridges[0]);
         for &ridge in &ridges[1..] {
             let next = at(ridge);
-            if mean(&next.losses) < mean(&best.losses) {
-                best = next;
+            // The loss falls, then rises, and weak ridges take longest.
+            if mean(&next.losses) >= mean(&best.losses) {
+                break;
             }
+            best = next;
         }
         best
     }

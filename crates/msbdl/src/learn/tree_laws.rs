@@ -7,6 +7,7 @@ use ndarray::{Array1, Array2};
 use proptest::prelude::*;
 use rand::RngExt;
 
+use super::auto::unchanged;
 use super::e_step::Posterior;
 use super::em::{Ask, Em, Schedule};
 use super::init::start;
@@ -121,6 +122,29 @@ fn atom_to_subspace_is_the_papers() {
             assert_close(em.gamma[i * 3 + k], sum / count, 1e-9, "gamma_B");
         }
     }
+}
+
+/// Turned inside its span, a branch has stayed where it was; a leaf that is elsewhere has not.
+#[test]
+fn a_round_changes_spans_or_nothing() {
+    let data = data(5, 12, &[4, 8], false);
+    let mut em = em(&data, PriorKind::AtomToSubspace.on(&branches(2)));
+    em.s = vec![1.0, 0.01];
+    let before = em.d.clone();
+    assert!(unchanged(&em, &before));
+    let (one, other) = (before[1].column(1), before[1].column(3));
+    em.d[1].column_mut(1).assign(&(&one + &other));
+    em.d[1].column_mut(3).assign(&(&one * 0.5 - other));
+    assert!(unchanged(&em, &before));
+    em.d[1].column_mut(3).assign(&before[1].column(5));
+    assert!(!unchanged(&em, &before));
+    // Where noise is strong, an atom may be anywhere.
+    em.d = before.clone();
+    em.d[0].column_mut(1).assign(&before[0].column(2));
+    em.s = vec![1.0, 1e-4];
+    assert!(unchanged(&em, &before));
+    em.s = vec![1.0, 1.0];
+    assert!(!unchanged(&em, &before));
 }
 
 /// sum -w (log v + q / v), and projected coordinate search for its best monotone v.

@@ -10,15 +10,14 @@ const MEMORY: usize = 10;
 const ARMIJO: f64 = 1e-4;
 const HALVINGS: usize = 40;
 
-/// Ends at a gradient of `tolerance` times the first one, or after `steps` steps.
+/// Ends at a gradient of size `goal`, or after `steps` steps.
 pub(crate) fn minimise(
     mut x: Array1<f64>,
     steps: usize,
-    tolerance: f64,
+    goal: f64,
     mut value: impl FnMut(&Array1<f64>) -> (f64, Array1<f64>),
 ) -> Array1<f64> {
     let (mut f, mut gradient) = value(&x);
-    let goal = tolerance * norm(&gradient);
     let mut pairs: Vec<(Array1<f64>, Array1<f64>)> = Vec::new();
     for _ in 0..steps {
         if norm(&gradient) <= goal {
@@ -88,7 +87,7 @@ mod tests {
     fn finds_the_lowest_point() {
         let scales = Array1::from_iter((0..20).map(|k| 10f64.powf(k as f64 / 10.0)));
         let goal = Array1::from_iter((0..20).map(|k| k as f64 - 10.0));
-        let found = minimise(Array1::zeros(20), 200, 1e-10, |x| {
+        let found = minimise(Array1::zeros(20), 200, 1e-7, |x| {
             let off = x - &goal;
             let gradient = &off * &scales + off.mapv(|x| x.powi(3));
             let value = 0.5 * off.dot(&(&off * &scales)) + off.mapv(|x| x.powi(4)).sum() / 4.0;

@@ -4,9 +4,10 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
 use super::lbfgs::minimise;
 use super::linalg;
+use super::logs::sum_of_logs;
 use crate::input::labels::LabelKind;
 
-/// Gradient, relative to the first one, at which a fit ends, and the most steps until then.
+/// Gradient, relative to the one at nought, at which a fit ends, and the most steps until then.
 const TOLERANCE: f64 = 1e-5;
 const STEPS: usize = 300;
 /// Ridge on the constants, relative to the other's: only what keeps them finite.
@@ -45,59 +46,65 @@ pub fn fit(
         let a = Array2::from_shape_fn((c, d), |(c, k)| theta[c * d + k]);
         Affine { a, b: theta.slice(s![c * d..]).to_owned() }
     };
-    let first: Array1<f64> = start.a.iter().chain(&start.b).copied().collect();
+    let pack = |at: &Affine| at.a.iter().chain(&at.b).copied().collect::<Array1<f64>>();
     let weights = weight.view().insert_axis(Axis(1));
-    let theta = minimise(first, STEPS, TOLERANCE, |theta| {
+    let value = |theta: &Array1<f64>| {
         let now = unpack(theta);
-        let scores = now.scores(x);
-        let off = (&probabilities(scores.view(), kind) - &h) * weights;
+        let (losses, off) = judged(now.scores(x), h, kind);
+        let off = off * weights;
         let penalty = now.a.iter().map(|a| a * a).sum::<f64>()
             + ON_CONSTANTS * now.b.iter().map(|b| b * b).sum::<f64>();
-        let value = losses(scores.view(), h, kind).dot(weight) + 0.5 * ridge * penalty;
+        let value = losses.dot(weight) + 0.5 * ridge * penalty;
         let a = linalg::product(off.t(), x) + &now.a * ridge;
         let b = off.sum_axis(Axis(0)) + &now.b * (ON_CONSTANTS * ridge);
-        (value, a.iter().chain(&b).copied().collect())
+        (value, pack(&Affine { a, b }))
+    };
+    // A start that is nearly right must not make the goal any finer.
+    let (_, at_nought) = value(&Array1::zeros(c * d + c));
+    let goal = TOLERANCE * at_nought.dot(&at_nought).sqrt();
+    unpack(&minimise(pack(start), STEPS, goal, value))
+}
+
+/// -log p(h | scores) of each row, and p - h.
+fn judged(
+    mut scores: Array2<f64>,
+    h: ArrayView2<f64>,
+    kind: LabelKind,
+) -> (Array1<f64>, Array2<f64>) {
+    let rows = scores.rows_mut().into_iter().zip(h.rows());
+    let losses = rows.map(|(mut z, h)| {
+        let mut loss = -z.dot(&h);
+        match kind {
+            LabelKind::Tags => {
+                loss += z.iter().map(|z| z.max(0.0)).sum::<f64>();
+                loss += sum_of_logs(z.iter_mut().map(|z| {
+                    let e = (-z.abs()).exp();
+                    *z = if *z > 0.0 { 1.0 } else { e } / (1.0 + e);
+                    1.0 + e
+                }));
+            }
+            LabelKind::Classes => {
+                let top = z.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+                z.mapv_inplace(|z| (z - top).exp());
+                let sum = z.sum();
+                z /= sum;
+                loss += top + sum.ln();
+            }
+        }
+        z -= &h;
+        loss
     });
-    unpack(&theta)
+    (losses.collect(), scores)
 }
 
 /// Softmax for classes, the logistic function for tags.
 pub fn probabilities(scores: ArrayView2<f64>, kind: LabelKind) -> Array2<f64> {
-    let mut out = scores.to_owned();
-    match kind {
-        LabelKind::Tags => out.mapv_inplace(|z| 1.0 / (1.0 + (-z).exp())),
-        LabelKind::Classes => {
-            for mut row in out.rows_mut() {
-                let top = row.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-                row.mapv_inplace(|z| (z - top).exp());
-                let sum = row.sum();
-                row /= sum;
-            }
-        }
-    }
-    out
+    judged(scores.to_owned(), Array2::zeros(scores.dim()).view(), kind).1
 }
 
-/// - log p(h | scores) of each row; of tags, the sum over them.
+/// -log p(h | scores) of each row; of tags, the sum over them.
 pub fn losses(scores: ArrayView2<f64>, h: ArrayView2<f64>, kind: LabelKind) -> Array1<f64> {
-    let rows = scores.rows().into_iter().zip(h.rows());
-    rows.map(|(z, h)| match kind {
-        LabelKind::Tags => {
-            let each = z.iter().zip(h).map(|(&z, &h)| softplus(z) - h * z);
-            each.sum::<f64>()
-        }
-        LabelKind::Classes => {
-            let top = z.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-            let sum: f64 = z.iter().map(|z| (z - top).exp()).sum();
-            top + sum.ln() - z.dot(&h)
-        }
-    })
-    .collect()
-}
-
-/// log(1 + e^z)
-fn softplus(z: f64) -> f64 {
-    z.max(0.0) + (-z.abs()).exp().ln_1p()
+    judged(scores.to_owned(), h, kind).0
 }
 
 /// The factor on the scores with the smallest loss; few rows hardly move it from one.

@@ -5,6 +5,7 @@ pub mod error;
 pub(crate) mod lbfgs;
 pub(crate) mod linalg;
 pub mod logistic;
+pub(crate) mod logs;
 pub mod observe;
 pub(crate) mod random;
 pub mod recovery;

@@ -5,6 +5,7 @@ use ndarray::Array2;
 use super::lanes::Lanes;
 use super::{Answer, Task};
 use crate::support::linalg;
+use crate::support::logs::sum_of_logs;
 
 /// Residual, relative to y, at which the conjugate gradients stop.
 const TOLERANCE: f64 = 1e-8;
@@ -42,7 +43,7 @@ pub(super) unsafe fn run<V: Lanes>(task: &Task, rows: &[usize], out: &mut Answer
         let alive = || task.v_row(row).iter().zip(&norms);
         // The determinant of the diagonal approximation of Sigma.
         out.log_det[row] =
-            n as f64 * s.ln() + super::sum_of_logs(alive().map(|(v, norm)| 1.0 + v * norm / s));
+            n as f64 * s.ln() + sum_of_logs(alive().map(|(v, norm)| 1.0 + v * norm / s));
         for (k, (v, norm)) in alive().enumerate() {
             // Sigma = 1 / (|d|^2/s + 1/v) = v - v^2 b
             out.t[row * m + k] = t[k];

@@ -5,6 +5,7 @@ use ndarray::{Array2, ShapeBuilder, s};
 
 use super::{Answer, Task};
 use crate::support::linalg;
+use crate::support::logs::sum_of_logs;
 
 /// Rows of Z that are gathered before Z^T Z is added to the sum: products of that depth run at
 /// full speed.
@@ -38,7 +39,7 @@ pub(super) fn run(task: &Task, rows: &[usize], out: &mut Answer) {
             linalg::solve_lower(&s, &mut x);
             let w = x.row(m);
             out.quad[row] = w.dot(&w);
-            out.log_det[row] = 2.0 * super::sum_of_logs(s.diag().iter().copied());
+            out.log_det[row] = 2.0 * sum_of_logs(s.diag().iter().copied());
             for (k, x) in x.rows().into_iter().take(m).enumerate() {
                 out.t[row * m + k] = x.dot(&w);
                 out.b[row * m + k] = x.dot(&x);

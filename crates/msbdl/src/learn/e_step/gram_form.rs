@@ -5,6 +5,7 @@ use super::lanes::Lanes;
 use super::panel::{Shape, eliminate, store_tile, tile};
 use super::slopes::Slopes;
 use super::{Answer, Task};
+use crate::support::logs::sum_of_logs;
 
 /// Answers `task` for the samples in `rows`; those with a similar number of atoms in use
 /// should be neighbours, since a group pays for its largest.
@@ -151,7 +152,7 @@ impl Work {
             }
             out.quad[row] = (task.yy(row) - fitted) * scale;
             let diagonal = (0..k).map(|p| panel[shape.at::<V, T>(p, p) + lane]);
-            out.log_det[row] = n_s - 2.0 * super::sum_of_logs(diagonal);
+            out.log_det[row] = n_s - 2.0 * sum_of_logs(diagonal);
             if task.want.slopes {
                 // SAFETY: the processor has the instruction set.
                 unsafe { slopes.write::<V>(task, row, active, out) };

@@ -7,6 +7,7 @@ use super::lanes::Lanes;
 use super::panel::{Shape, eliminate, load_tile, store_tile, tile};
 use super::{Answer, Task};
 use crate::support::buffer::Buffer;
+use crate::support::logs::sum_of_logs;
 
 /// Z of several groups is summed at once, as far as it fits the cache.
 const Z_BYTES: usize = 1 << 17;
@@ -211,7 +212,7 @@ impl Work {
             out.b[here].iter_mut().zip(b).for_each(|(to, b)| *to = *b);
             out.quad[row] = (task.yy(row) - fitted[lane] / task.s) / task.s;
             let diagonal = (0..m).map(|p| self.panel[at.at::<V, T>(p, p) + lane]);
-            out.log_det[row] = task.n() as f64 * task.s.ln() - 2.0 * super::sum_of_logs(diagonal);
+            out.log_det[row] = task.n() as f64 * task.s.ln() - 2.0 * sum_of_logs(diagonal);
         }
     }
 

@@ -4,6 +4,7 @@ use super::lanes::Lanes;
 use super::panel::{Shape, eliminate, load_tile, store_tile, tile};
 use super::{Answer, Task};
 use crate::support::buffer::Buffer;
+use crate::support::logs::sum_of_logs;
 
 /// Z of several groups is summed at once, as far as it fits the cache.
 const Z_BYTES: usize = 1 << 17;
@@ -207,7 +208,7 @@ impl Work {
         for (lane, &row) in group.iter().enumerate() {
             out.quad[row] = (0..n).map(|p| self.panel[w + p * T * V::W + lane].powi(2)).sum();
             out.log_det[row] =
-                -2.0 * super::sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));
+                -2.0 * sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));
         }
     }
 
