@@ -39,10 +39,11 @@ const PAIRS: Pace = Pace { rounds: &[HOT, HOT, WARM, WARM, WARM, WARM, WARM, WAR
 const ALONE: Pace = Pace { rounds: &[HOT; 10], select: 20 };
 /// Which leaf goes with which root is decided while gamma is soft; the last two rounds only decide
 /// how many leaves there are.
-const LEAVES: Pace = Pace { rounds: &[SOFT, SOFT, MILD, MILD, LAST, LAST], select: 20 };
+const LEAVES: Pace = Pace { rounds: &[FIRST, SOFT, MILD, MILD, LAST, LAST], select: 20 };
+const FIRST: Round = gentle(20.0, 0.97);
 const SOFT: Round = gentle(50.0, 0.97);
-const MILD: Round = gentle(10.0, 0.97);
-const LAST: Round = brisk(10.0, 0.95);
+const MILD: Round = gentle(10.0, 0.96);
+const LAST: Round = brisk(10.0, 0.94);
 
 impl Pace {
     pub fn of(em: &Em) -> &'static Pace {

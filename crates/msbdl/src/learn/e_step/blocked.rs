@@ -29,8 +29,10 @@ pub(super) fn run(task: &Task, rows: &[usize], out: &mut Answer) {
     for some in rows.chunks(at_once) {
         for (place, &row) in some.iter().enumerate() {
             let v = task.v_row(row);
-            scaled.assign(&atoms);
-            scaled.rows_mut().into_iter().zip(v).for_each(|(mut atom, v)| atom *= v.sqrt());
+            for ((mut scaled, atom), v) in scaled.rows_mut().into_iter().zip(atoms.rows()).zip(v) {
+                let root = v.sqrt();
+                scaled.zip_mut_with(&atom, |to, d| *to = d * root);
+            }
             linalg::set_lower_gram(&mut s, scaled.t());
             s.diag_mut().iter_mut().for_each(|x| *x += task.s);
             linalg::cholesky(&mut s);
