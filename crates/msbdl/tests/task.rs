@@ -141,7 +141,6 @@ fn one_modality_decides_alone() {
     }
 }
 
-/// Labels that mean nothing are told no better than by chance.
 /// Where too few atoms leave out what tells the classes, the values themselves are looked at too.
 #[test]
 fn values_help_where_codes_do_not_tell() {
@@ -169,6 +168,7 @@ fn values_help_where_codes_do_not_tell() {
     std::fs::remove_file(&file).unwrap();
 }
 
+/// Labels that mean nothing are told no better than by chance.
 #[test]
 fn shuffled_labels_are_told_at_chance() {
     let mut mean = 0.0;

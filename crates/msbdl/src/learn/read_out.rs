@@ -310,11 +310,9 @@ impl Cases<'_> {
         let mut best = at(ridges[0]);
         for &ridge in &ridges[1..] {
             let next = at(ridge);
-            // The loss falls, then rises, and weak ridges take longest.
-            if mean(&next.losses) >= mean(&best.losses) {
-                break;
+            if mean(&next.losses) < mean(&best.losses) {
+                best = next;
             }
-            best = next;
         }
         best
     }
