@@ -28,6 +28,7 @@ use super::span::{principal_axes, share_within, unit_atoms};
 use super::tangle::untangle;
 use super::validate::Validator;
 use crate::input::prior::{GammaStep, PriorKind, Slab};
+use crate::input::shape::End;
 use crate::support::linalg;
 
 /// Passes of polish between looks at the noise, and altogether.
@@ -78,9 +79,12 @@ pub(crate) fn auto(run: &mut Run, slab: &mut Slab, tree: &mut Growth) -> Outcome
             break;
         }
     }
-    for round in decide {
+    for (left, round) in (0..decide.len()).rev().zip(decide) {
         temper(run, slab, round)?;
-        active = select(run, slab, Some(tree))?;
+        // Which of the given branches is which shows best at the end.
+        let tree =
+            Some(&mut *tree).filter(|tree| left == 0 || matches!(tree.shape.end, End::Learnt(_)));
+        active = select(run, slab, tree)?;
     }
     tree.settle(run);
     if !matches!(tree.shape.prior, PriorKind::OneToOne | PriorKind::AtomToSubspace) {
