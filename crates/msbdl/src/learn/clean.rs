@@ -186,7 +186,7 @@ impl Survey {
                 }
             }
         }
-        switch_off(em, branch);
+        begin_anew(em, branch);
         true
     }
 
@@ -195,7 +195,7 @@ impl Survey {
         let m = em.prior.n_branches();
         let roots: Vec<usize> = (0..em.d.len()).filter(|&j| em.d[j].ncols() == m).collect();
         let done = roots.into_iter().all(|j| self.reseed_one(em, j, branch));
-        switch_off(em, branch);
+        begin_anew(em, branch);
         done
     }
 
@@ -255,7 +255,7 @@ fn leftovers(em: &Em, j: usize, rows: &[usize]) -> (Array2<f64>, Array2<f64>) {
 }
 
 /// A new branch begins with the gamma of new ones, and without a past.
-fn switch_off(em: &mut Em, branch: usize) {
+fn begin_anew(em: &mut Em, branch: usize) {
     let value = fresh_gamma(em);
     for gamma in em.gamma.chunks_exact_mut(em.prior.n_gamma()) {
         em.prior.set(gamma, branch, value);

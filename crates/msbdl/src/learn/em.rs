@@ -191,7 +191,7 @@ impl<'a> Em<'a> {
     }
 
     fn with_step<R>(&self, ask: Ask, run: impl FnOnce(&Step) -> R) -> R {
-        // With few coefficients on, the exact posterior is also the cheaper one.
+        // Coefficients are judged one by one, by slopes that must be exact.
         let posterior = match ask.gamma {
             GammaStep::Toggle(_) => Posterior::Exact,
             _ => self.posterior,
