@@ -15,7 +15,7 @@ use crate::{encode, fit, progress, write};
 
 const DIGITS: &[u8] = include_bytes!("../data/mfeat.npz");
 const VIEWS: [&str; 3] = ["fou", "kar", "zer"];
-/// Half of the digits and 40 atoms take one core ten to twenty seconds.
+/// Half of the digits and 40 atoms take one core about five seconds.
 const EVERY: usize = 2;
 const ATOMS: usize = 40;
 type Views = Vec<(String, Array2<f64>)>;
@@ -32,8 +32,8 @@ To show that this is allowed, one of the three is hidden in every fifth digit, a
 (which numeral it is) in every third.
 
 The fit: one dictionary of 40 atoms for each of the three; a digit uses the same few atoms in all
-of them. Noise and the number of atoms per digit are found from the data. This takes ten to
-twenty seconds.
+of them. Noise and the number of atoms per digit are found from the data. This takes a
+few seconds.
 ";
 
 pub fn run(args: &Demo) -> Result<()> {
