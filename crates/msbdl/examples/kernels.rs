@@ -70,8 +70,7 @@ const SHAPES: [[usize; 3]; 5] =
 const LEARN: Want = Want { cov: true, slopes: false };
 
 fn dense(kernel: Kernel, repeats: usize) {
-    for [n, m, l] in [[20, 50, 256], [49, 196, 256], [100, 400, 64], [200, 400, 32], [400, 800, 8]]
-    {
+    for [n, m, l] in SHAPES {
         let case = Case::new(kernel, [n, m, l], m);
         let (mut seconds, mut peak) = (f64::INFINITY, 0.0);
         // Peak and kernel in turn, so that both see the machine at its best.

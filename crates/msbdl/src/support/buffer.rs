@@ -8,14 +8,22 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 
 /// Arrays that a thread keeps for the next use.
 const KEPT: usize = 32;
+/// A line of the cache, in bytes and in numbers: registers that lie across two load slowly.
+const LINE: usize = 64;
+const IN_LINE: usize = LINE / size_of::<f64>();
 
 thread_local! {
     static FREE: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An array of numbers that goes back to its thread's store when it is dropped.
+/// An array of numbers that begins with a line of the cache, and goes back to its thread's store
+/// when it is dropped.
 #[derive(Debug, Default)]
-pub struct Buffer(Vec<f64>);
+pub struct Buffer {
+    values: Vec<f64>,
+    /// Where in `values` the array begins.
+    from: usize,
+}
 
 impl Buffer {
     pub fn zeros(len: usize) -> Self {
@@ -26,21 +34,24 @@ impl Buffer {
 
     /// Numbers of an earlier use, for arrays that are written before they are read.
     pub fn stale(len: usize) -> Self {
-        let mut values = FREE.with_borrow_mut(|free| smallest_that_fits(free, len));
-        values.resize(len, 0.0);
-        Buffer(values)
+        let room = len + IN_LINE - 1;
+        let mut values = FREE.with_borrow_mut(|free| smallest_that_fits(free, room));
+        values.reserve_exact(room.saturating_sub(values.len()));
+        let from = values.as_ptr().align_offset(LINE).min(room - len);
+        values.resize(from + len, 0.0);
+        Buffer { values, from }
     }
 
     /// The numbers as rows of `width`.
     pub(crate) fn rows(&self, width: usize) -> ArrayView2<'_, f64> {
-        let shape = (self.0.len().checked_div(width).unwrap_or(0), width);
-        ArrayView2::from_shape(shape, &self.0[..shape.0 * width])
+        let shape = (self.len().checked_div(width).unwrap_or(0), width);
+        ArrayView2::from_shape(shape, &self[..shape.0 * width])
             .unwrap_or_else(|_| unreachable!("rows times width numbers were taken"))
     }
 
     pub(crate) fn rows_mut(&mut self, width: usize) -> ArrayViewMut2<'_, f64> {
-        let shape = (self.0.len().checked_div(width).unwrap_or(0), width);
-        ArrayViewMut2::from_shape(shape, &mut self.0[..shape.0 * width])
+        let shape = (self.len().checked_div(width).unwrap_or(0), width);
+        ArrayViewMut2::from_shape(shape, &mut self[..shape.0 * width])
             .unwrap_or_else(|_| unreachable!("rows times width numbers were taken"))
     }
 }
@@ -53,10 +64,10 @@ fn smallest_that_fits(free: &mut Vec<Vec<f64>>, len: usize) -> Vec<f64> {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.0.capacity() == 0 {
+        if self.values.capacity() == 0 {
             return;
         }
-        let values = std::mem::take(&mut self.0);
+        let values = std::mem::take(&mut self.values);
         // A thread that is ending has no store any more.
         let _ = FREE.try_with(|free| {
             let mut free = free.borrow_mut();
@@ -70,13 +81,13 @@ impl Drop for Buffer {
 impl Deref for Buffer {
     type Target = [f64];
     fn deref(&self) -> &[f64] {
-        &self.0
+        &self.values[self.from..]
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f64] {
-        &mut self.0
+        &mut self.values[self.from..]
     }
 }
 
@@ -92,6 +103,7 @@ mod tests {
         drop(first);
         let second = Buffer::zeros(60);
         assert_eq!(second.as_ptr(), place);
+        assert_eq!(place.align_offset(LINE), 0);
         assert!(second.iter().all(|x| *x == 0.0) && second.len() == 60);
         assert_eq!(second.rows(20).dim(), (3, 20));
     }

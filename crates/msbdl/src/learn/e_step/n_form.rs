@@ -8,6 +8,8 @@ use crate::support::logs::sum_of_logs;
 
 /// Z of several groups is summed at once, as far as it fits the cache.
 const Z_BYTES: usize = 1 << 17;
+/// Blocks of Z that meet all others at once.
+const LEFT: usize = 2;
 /// Atoms whose scaled copies stay in the first-level cache while S is formed.
 const AT_ONCE: usize = 256;
 
@@ -219,15 +221,17 @@ impl Work {
         let stride = rows * T * V::W;
         // SAFETY: blocks of z have `rows` rows; `cov` has a tile for every pair.
         unsafe {
-            let z = self.z.as_ptr();
-            let mut here = self.cov.as_mut_ptr();
-            for i in 0..blocks {
-                for j in i..blocks {
-                    let mut acc = load_tile::<V, T>(here);
-                    let (left, right) = (z.add(i * stride), z.add(j * stride));
-                    tile::<V, T, false>(&mut acc, left, right, 0, rows);
-                    store_tile(&acc, here);
-                    here = here.add(T * T * V::W);
+            let (z, cov) = (self.z.as_ptr(), self.cov.as_mut_ptr());
+            // Several blocks on the left share each on the right while it is in the cache.
+            for some in (0..blocks).step_by(LEFT) {
+                for j in some..blocks {
+                    for i in some..(some + LEFT).min(j + 1) {
+                        let here = cov.add((j * (j + 1) / 2 + i) * T * T * V::W);
+                        let mut acc = load_tile::<V, T>(here);
+                        let (left, right) = (z.add(i * stride), z.add(j * stride));
+                        tile::<V, T, false>(&mut acc, left, right, 0, rows);
+                        store_tile(&acc, here);
+                    }
                 }
             }
         }
@@ -242,8 +246,8 @@ impl Work {
     ) {
         let m = task.m();
         let mut tiles = self.cov.chunks_exact(T * T * V::W);
-        for i in 0..m.div_ceil(T) {
-            for j in i..m.div_ceil(T) {
+        for j in 0..m.div_ceil(T) {
+            for i in 0..=j {
                 let Some(values) = tiles.next() else { return };
                 for (index, lanes) in values.chunks_exact(V::W).enumerate() {
                     let (row, column) = (i * T + index / T, j * T + index % T);
