@@ -2,9 +2,10 @@
 //! right when few variances are alive or when there are fewer atoms than features.
 
 use super::lanes::Lanes;
-use super::panel::{Shape, eliminate, store_tile, tile};
+use super::panel::{Beside, Shape, eliminate, store_tile, tile};
 use super::slopes::Slopes;
 use super::{Answer, Task};
+use crate::support::buffer::Buffer;
 use crate::support::logs::sum_of_logs;
 
 /// Answers `task` for the samples in `rows`; those with a similar number of atoms in use
@@ -36,7 +37,8 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
         unsafe {
             let shape = Shape::new::<T>(k, k.next_multiple_of(T) + 1);
             work.form_k::<V, T>(task, group, shape);
-            eliminate::<V, T>(&mut work.panel, &work.rhs, shape, true);
+            let begin = Beside { rhs: &work.rhs, shape };
+            eliminate::<V, T>(&mut work.panel, &begin, shape, true);
             work.invert::<V, T>(shape, task.want.cov);
             work.read_out::<V, T>(task, group, out, shape);
         }
@@ -49,11 +51,11 @@ struct Work {
     active: Vec<Vec<usize>>,
     /// sqrt(v) of the active atoms: [lane][k].
     root: Vec<f64>,
-    panel: Vec<f64>,
+    panel: Buffer,
     /// [I | V^1/2 D^T y]
-    rhs: Vec<f64>,
+    rhs: Buffer,
     /// K^-1, upper tiles: [tile row][tile column][T][T][lane].
-    inverse: Vec<f64>,
+    inverse: Buffer,
     slopes: Slopes,
 }
 
@@ -66,10 +68,8 @@ impl Work {
         group: &[usize],
         shape: Shape,
     ) {
-        self.panel.clear();
-        self.panel.resize(shape.len::<V, T>(), 0.0);
-        self.rhs.clear();
-        self.rhs.resize(shape.rhs_len::<V, T>(), 0.0);
+        self.panel = Buffer::zeros(shape.len::<V, T>());
+        self.rhs = Buffer::zeros(shape.rhs_len::<V, T>());
         self.root.resize(shape.rows * V::W, 0.0);
         for p in 0..shape.rows {
             let here = shape.at::<V, T>(p, p);
@@ -100,7 +100,7 @@ impl Work {
     unsafe fn invert<V: Lanes, const T: usize>(&mut self, shape: Shape, whole: bool) {
         let blocks = shape.rows / T;
         // Only tiles that were written are read.
-        self.inverse.resize(blocks * blocks * T * T * V::W, 0.0);
+        self.inverse = Buffer::stale(blocks * blocks * T * T * V::W);
         let stride = shape.rows * T * V::W;
         // SAFETY: the right-hand side has the unit matrix's `blocks` blocks of `rows` rows.
         unsafe {

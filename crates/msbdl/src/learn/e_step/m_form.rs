@@ -4,7 +4,7 @@
 use ndarray::s;
 
 use super::lanes::Lanes;
-use super::panel::{Shape, eliminate, load_tile, store_tile, tile};
+use super::panel::{Beside, Shape, eliminate, load_tile, store_tile, tile};
 use super::{Answer, Task};
 use crate::support::buffer::Buffer;
 use crate::support::logs::sum_of_logs;
@@ -41,7 +41,8 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
             unsafe {
                 work.load::<V, T>(task, group);
                 work.form_k::<V, T>(task.s);
-                eliminate::<V, T>(&mut work.panel, &work.rhs, shape, true);
+                let begin = Beside { rhs: &work.rhs, shape };
+                eliminate::<V, T>(&mut work.panel, &begin, shape, true);
                 work.read_out::<V, T>(task, group, place, out);
             }
         }

@@ -15,6 +15,7 @@ mod kernel;
 mod lanes;
 mod m_form;
 mod n_form;
+mod pairs;
 mod panel;
 mod slopes;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub struct Prepared {
     s: f64,
     offset: Array1<f64>,
     gram: Array2<f64>,
+    products: Vec<f64>,
     kernel: Kernel,
     posterior: Posterior,
 }
@@ -64,6 +66,7 @@ impl Prepared {
             s,
             offset: Array1::zeros(d.nrows()),
             gram: padded_gram(d),
+            products: pairs::products(d),
             kernel: Kernel::best(),
             posterior,
         }
@@ -131,6 +134,7 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         d: dictionary.d.view(),
         s: dictionary.s,
         gram: dictionary.gram.view(),
+        products: &dictionary.products,
         y,
         v,
         want,
@@ -164,6 +168,8 @@ struct Task<'a> {
     d: ArrayView2<'a, f64>,
     s: f64,
     gram: ArrayView2<'a, f64>,
+    /// Of the rows of D, for the N-form; empty if they are many.
+    products: &'a [f64],
     y: ArrayView2<'a, f64>,
     v: ArrayView2<'a, f64>,
     want: Want,

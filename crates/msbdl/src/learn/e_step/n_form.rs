@@ -1,7 +1,8 @@
 //! Computes posteriors through S = s I + D V D^T (N x N): right while most of v is alive.
 
 use super::lanes::Lanes;
-use super::panel::{Shape, eliminate, load_tile, store_tile, tile};
+use super::pairs::Pairs;
+use super::panel::{Begin, Shape, eliminate, load_tile, store_tile, tile};
 use super::{Answer, Task};
 use crate::support::buffer::Buffer;
 use crate::support::logs::sum_of_logs;
@@ -21,13 +22,19 @@ const AT_ONCE: usize = 256;
 pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], out: &mut Answer) {
     let (n, m) = (task.n(), task.m());
     let shape = Shape::new::<T>(n, m + 1);
-    let deep = (Z_BYTES / (8 * n * m * V::W)).clamp(1, 8);
+    let pairs = Pairs::new::<V, T>(task, shape);
+    // Pairs come for two groups at once.
+    let multiple = if pairs.is_some() { 2 } else { 1 };
+    let deep = (Z_BYTES / (8 * n * m * V::W)).clamp(1, 8).next_multiple_of(multiple);
     let learn = !out.cov.is_empty();
     let mut work = Work {
         shape,
         panel: Buffer::zeros(shape.len::<V, T>()),
-        rhs: spread::<V, T>(task, shape),
-        v: Buffer::zeros(m * V::W),
+        pairs,
+        last: last_block::<V, T>(task, shape),
+        v: Buffer::zeros(deep * m * V::W),
+        t: Buffer::zeros(m.next_multiple_of(T) * V::W),
+        b: Buffer::zeros(m.next_multiple_of(T) * V::W),
         scaled: Buffer::zeros(AT_ONCE.min(m) * T * V::W),
         packed: pack::<T>(task),
         deep,
@@ -38,12 +45,23 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
         if some.len() < V::W * work.deep {
             work.z.fill(0.0);
         }
+        work.load_v::<V>(task, some);
         for (place, group) in some.chunks(V::W).enumerate() {
+            work.load_y::<V, T>(task, group);
             // SAFETY: the buffers were sized for this shape just above.
             unsafe {
-                work.load::<V, T>(task, group);
-                work.form_s::<V, T>(task);
-                eliminate::<V, T>(&mut work.panel, &work.rhs, shape, false);
+                match &mut work.pairs {
+                    Some(pairs) => pairs.form::<V>(&work.v, m, place),
+                    None => work.form_s::<V, T>(task, place),
+                }
+                let begin = Augmented {
+                    square: work.pairs.as_ref().map(|pairs| pairs.square(place)),
+                    packed: &work.packed,
+                    last: &work.last,
+                    shape,
+                    m,
+                };
+                eliminate::<V, T>(&mut work.panel, &begin, shape, false);
                 work.read_out::<V, T>(task, group, place, out);
             }
         }
@@ -57,12 +75,18 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
     }
 }
 
-struct Work {
+struct Work<'a> {
     shape: Shape,
     panel: Buffer,
-    /// [D | y], D the same in all lanes.
-    rhs: Buffer,
+    /// For forming S, where there are few features.
+    pairs: Option<Pairs<'a>>,
+    /// The last block of [D | y], D the same in all lanes.
+    last: Buffer,
+    /// Variances of some groups: [group][atom][lane].
     v: Buffer,
+    /// t and b of a group: [atom][lane].
+    t: Buffer,
+    b: Buffer,
     /// v[m] d[p][m] for one block of rows p and some atoms m.
     scaled: Buffer,
     /// D by blocks of rows, filled up with noughts: [block][m][T].
@@ -83,14 +107,55 @@ fn pack<const T: usize>(task: &Task) -> Buffer {
     packed
 }
 
-/// [D | 0] in the layout of the right-hand blocks.
-fn spread<V: Lanes, const T: usize>(task: &Task, shape: Shape) -> Buffer {
-    let mut rhs = Buffer::zeros(shape.rhs_len::<V, T>());
-    for ((p, k), &x) in task.d.indexed_iter() {
-        let here = shape.at::<V, T>(p, k);
-        rhs[here..here + V::W].fill(x);
+/// Atoms of the block that y is in, and y, still nought.
+fn last_block<V: Lanes, const T: usize>(task: &Task, shape: Shape) -> Buffer {
+    let (n, m) = (task.n(), task.m());
+    let mut last = Buffer::zeros(shape.stride::<V, T>());
+    for k in m / T * T..m {
+        for p in 0..n {
+            let here = shape.at::<V, T>(p, k % T);
+            last[here..here + V::W].fill(task.d[[p, k]]);
+        }
     }
-    rhs
+    last
+}
+
+/// [S | D | y]
+struct Augmented<'a> {
+    /// S, if it is not in the panel.
+    square: Option<&'a [f64]>,
+    packed: &'a [f64],
+    last: &'a [f64],
+    shape: Shape,
+    m: usize,
+}
+
+impl<V: Lanes, const T: usize> Begin<V, T> for Augmented<'_> {
+    #[inline(always)]
+    unsafe fn tile(&self, c: usize, r: usize, here: *const f64) -> [[V; T]; T] {
+        let tile_at = r * T * T * V::W;
+        // SAFETY: block and row are within the shape that the arrays were made for.
+        unsafe {
+            let Some(c) = c.checked_sub(self.shape.square::<T>()) else {
+                let stride = self.shape.stride::<V, T>();
+                return load_tile(match self.square {
+                    Some(square) => square.as_ptr().add(c * stride + tile_at),
+                    None => here,
+                });
+            };
+            if c == self.m / T {
+                return load_tile(self.last.as_ptr().add(tile_at));
+            }
+            let d = self.packed.as_ptr().add((r * self.m + c * T) * T);
+            let mut tile = [[V::splat(0.0); T]; T];
+            for i in 0..T {
+                for k in 0..T {
+                    tile[i][k] = V::splat(*d.add(k * T + i));
+                }
+            }
+            tile
+        }
+    }
 }
 
 fn cov_len<V: Lanes, const T: usize>(m: usize) -> usize {
@@ -98,33 +163,37 @@ fn cov_len<V: Lanes, const T: usize>(m: usize) -> usize {
     blocks * (blocks + 1) / 2 * T * T * V::W
 }
 
-impl Work {
-    /// Puts the variances into `v` and y beside D on the right-hand side.
-    #[inline(always)]
-    fn load<V: Lanes, const T: usize>(&mut self, task: &Task, group: &[usize]) {
-        let (n, m) = (task.n(), task.m());
-        if group.len() < V::W {
+impl Work<'_> {
+    /// Puts the variances of some groups into `v`.
+    fn load_v<V: Lanes>(&mut self, task: &Task, some: &[usize]) {
+        if !some.len().is_multiple_of(V::W) {
             self.v.fill(0.0);
-            for p in 0..n {
-                let here = self.shape.at::<V, T>(p, m);
-                self.rhs[here..here + V::W].fill(0.0);
+        }
+        for (v, group) in self.v.chunks_exact_mut(task.m() * V::W).zip(some.chunks(V::W)) {
+            for (lane, &row) in group.iter().enumerate() {
+                for (v, &x) in v.chunks_exact_mut(V::W).zip(task.v_row(row)) {
+                    v[lane] = x;
+                }
             }
         }
+    }
+
+    /// Puts y into the last block.
+    fn load_y<V: Lanes, const T: usize>(&mut self, task: &Task, group: &[usize]) {
+        let column = task.m() % T;
         for (lane, &row) in group.iter().enumerate() {
-            for (v, &x) in self.v.chunks_exact_mut(V::W).zip(task.v_row(row)) {
-                v[lane] = x;
-            }
             for (p, &x) in task.y_row(row).iter().enumerate() {
-                self.rhs[self.shape.at::<V, T>(p, m) + lane] = x;
+                self.last[self.shape.at::<V, T>(p, column) + lane] = x;
             }
         }
     }
 
     /// S[p][q] = s delta + sum_m v[m] d[p][m] d[q][m], upper tiles.
     #[inline(always)]
-    unsafe fn form_s<V: Lanes, const T: usize>(&mut self, task: &Task) {
-        let (m, count) = (task.m(), self.shape.rows / T);
-        let stride = self.shape.rows * T * V::W;
+    unsafe fn form_s<V: Lanes, const T: usize>(&mut self, task: &Task, place: usize) {
+        let (m, count) = (task.m(), self.shape.square::<T>());
+        let stride = self.shape.stride::<V, T>();
+        let v = &self.v[place * m * V::W..];
         for pb in 0..count {
             for from in (0..m).step_by(AT_ONCE) {
                 let some = AT_ONCE.min(m - from);
@@ -133,7 +202,7 @@ impl Work {
                     let d = |block: usize| self.packed.as_ptr().add((block * m + from) * T);
                     let scaled = self.scaled.as_mut_ptr();
                     for k in 0..some {
-                        let v = V::load(self.v.as_ptr().add((from + k) * V::W));
+                        let v = V::load(v.as_ptr().add((from + k) * V::W));
                         for i in 0..T {
                             let d = V::splat(*d(pb).add(k * T + i));
                             v.mul(d).store(scaled.add((k * T + i) * V::W));
@@ -169,9 +238,8 @@ impl Work {
         let w = at.at::<V, T>(0, at.rows + m);
         let keep = !self.z.is_empty();
         for block in 0..m.div_ceil(T) {
-            let (mut t, mut b) = ([[0.0; 16]; T], [[0.0; 16]; T]);
             // SAFETY: this block of the right-hand side and column m have `rows` rows; z has
-            // n rows for every group and as many blocks.
+            // n rows for every group and as many blocks as t and b.
             unsafe {
                 let x = self.panel.as_ptr().add(at.at::<V, T>(0, at.rows + block * T));
                 let w = self.panel.as_ptr().add(w);
@@ -180,7 +248,7 @@ impl Work {
                 let (mut sum_t, mut sum_b) = ([V::splat(0.0); T], [V::splat(0.0); T]);
                 let mut v = [V::splat(0.0); T];
                 for i in 0..T.min(m - block * T) {
-                    v[i] = V::load(self.v.as_ptr().add((block * T + i) * V::W));
+                    v[i] = V::load(self.v.as_ptr().add((place * m + block * T + i) * V::W));
                 }
                 for p in 0..n {
                     let w = V::load(w.add(p * T * V::W));
@@ -195,19 +263,18 @@ impl Work {
                     }
                 }
                 for i in 0..T {
-                    sum_t[i].store(t[i].as_mut_ptr());
-                    sum_b[i].store(b[i].as_mut_ptr());
-                }
-            }
-            for (lane, &row) in group.iter().enumerate() {
-                let here = row * m + block * T..row * m + m.min((block + 1) * T);
-                let to = out.t[here.clone()].iter_mut().zip(&mut out.b[here]);
-                for (i, (to_t, to_b)) in to.enumerate() {
-                    (*to_t, *to_b) = (t[i][lane], b[i][lane]);
+                    sum_t[i].store(self.t.as_mut_ptr().add((block * T + i) * V::W));
+                    sum_b[i].store(self.b.as_mut_ptr().add((block * T + i) * V::W));
                 }
             }
         }
         for (lane, &row) in group.iter().enumerate() {
+            let lane_of = |values: &Buffer, to: &mut [f64]| {
+                let from = values.chunks_exact(V::W);
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from[lane]);
+            };
+            lane_of(&self.t, &mut out.t[row * m..(row + 1) * m]);
+            lane_of(&self.b, &mut out.b[row * m..(row + 1) * m]);
             out.quad[row] = (0..n).map(|p| self.panel[w + p * T * V::W + lane].powi(2)).sum();
             out.log_det[row] =
                 -2.0 * sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));

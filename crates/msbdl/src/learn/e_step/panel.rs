@@ -21,12 +21,22 @@ impl Shape {
     }
 
     pub fn len<V: Lanes, const T: usize>(self) -> usize {
-        self.blocks * self.rows * T * V::W
+        self.blocks * self.stride::<V, T>()
+    }
+
+    /// Blocks of the square part.
+    pub fn square<const T: usize>(self) -> usize {
+        self.rows / T
+    }
+
+    /// Values in a block.
+    pub fn stride<V: Lanes, const T: usize>(self) -> usize {
+        self.rows * T * V::W
     }
 
     /// Values in the right-hand blocks.
     pub fn rhs_len<V: Lanes, const T: usize>(self) -> usize {
-        (self.blocks - self.rows / T) * self.rows * T * V::W
+        (self.blocks - self.square::<T>()) * self.stride::<V, T>()
     }
 
     /// Offset of element (row, column); columns count from the first of the square part.
@@ -101,25 +111,55 @@ pub(super) unsafe fn store_tile<V: Lanes, const T: usize>(tile: &[[V; T]; T], p:
 /// Bytes of the columns that are eliminated together: they stay in the first-level cache.
 const TOGETHER: usize = 20_000;
 
+/// Where elimination finds the tiles of [S | X] that it begins with.
+pub(super) trait Begin<V: Lanes, const T: usize> {
+    /// The tile of rows r T.. in block `c`; `here` is its place in the panel.
+    ///
+    /// # Safety
+    /// `c` and `r` are within the shape, and `here` is readable for T * T registers.
+    unsafe fn tile(&self, c: usize, r: usize, here: *const f64) -> [[V; T]; T];
+}
+
+/// S from the panel itself, X from an array that is laid out like the panel's right-hand blocks.
+pub(super) struct Beside<'a> {
+    pub rhs: &'a [f64],
+    pub shape: Shape,
+}
+
+impl<V: Lanes, const T: usize> Begin<V, T> for Beside<'_> {
+    #[inline(always)]
+    unsafe fn tile(&self, c: usize, r: usize, here: *const f64) -> [[V; T]; T] {
+        debug_assert_eq!(self.rhs.len(), self.shape.rhs_len::<V, T>());
+        // SAFETY: block and row are within the shape that `rhs` was made for.
+        unsafe {
+            match c.checked_sub(self.shape.square::<T>()) {
+                None => load_tile(here),
+                Some(c) => {
+                    let there = c * self.shape.stride::<V, T>() + r * T * T * V::W;
+                    load_tile(self.rhs.as_ptr().add(there))
+                }
+            }
+        }
+    }
+}
+
 /// Turns [S | X] into [U | U^-T X] with U^T U = S; the diagonal of U is stored inverted.
 ///
-/// Only the upper part of S is read; X is read from `rhs`, which is laid out like the panel's
-/// right-hand blocks. With `identity`, X begins with a unit matrix as large as S, and the zeros
-/// of its solution are skipped.
+/// Only the upper part of S is read. With `identity`, X begins with a unit matrix as large as S,
+/// and the zeros of its solution are skipped.
 ///
 /// # Safety
-/// `panel` holds `shape.len()` values, `rhs` those of its right-hand blocks; S is positive
-/// definite in every lane.
+/// `panel` holds `shape.len()` values, and `begin` knows all tiles; S is positive definite in
+/// every lane.
 #[inline(always)]
 pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
     panel: &mut [f64],
-    rhs: &[f64],
+    begin: &impl Begin<V, T>,
     shape: Shape,
     identity: bool,
 ) {
-    let (square, stride) = (shape.rows / T, shape.rows * T * V::W);
+    let (square, stride) = (shape.square::<T>(), shape.stride::<V, T>());
     debug_assert_eq!(panel.len(), shape.len::<V, T>());
-    debug_assert_eq!(rhs.len(), shape.rhs_len::<V, T>());
     let base = panel.as_mut_ptr();
     let together = (TOGETHER / (8 * stride)).clamp(1, 4);
     for group in (0..shape.blocks).step_by(together) {
@@ -137,11 +177,7 @@ pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
                 unsafe {
                     let (left, column) = (base.add(r * stride), base.add(c * stride));
                     let tile_at = r * T * T * V::W;
-                    let mut acc = if c < square {
-                        load_tile::<V, T>(column.add(tile_at))
-                    } else {
-                        load_tile::<V, T>(rhs.as_ptr().add((c - square) * stride + tile_at))
-                    };
+                    let mut acc = begin.tile(c, r, column.add(tile_at));
                     tile::<V, T, true>(&mut acc, left, column, first * T, r * T);
                     if r == c {
                         factor(&mut acc);
