@@ -5,14 +5,18 @@ use ndarray::{Array1, Array2, Axis, concatenate};
 
 use crate::data::{Task, Views};
 
-/// Scores of logistic regression with a ridge of one on features of unit size.
+/// Scores of logistic regression with a ridge of one on features of unit size; every class weighs
+/// the same where the task asks for it.
 pub fn logistic_regression(task: &Task, names: &[&str]) -> Array2<f64> {
     let (train, test) = side_by_side(task, names);
     let h = task.labels.h();
     let start = Affine::zeros(h.ncols(), train.ncols());
-    let ones = Array1::ones(train.nrows());
+    let weight = match task.balance {
+        true => h.dot(&h.sum_axis(Axis(0)).mapv(|count| h.nrows() as f64 / count)),
+        false => Array1::ones(train.nrows()),
+    };
     let kind = task.labels.kind();
-    logistic::fit(train.view(), h.view(), &ones, kind, 1.0, &start).scores(test.view())
+    logistic::fit(train.view(), h.view(), &weight, kind, 1.0, &start).scores(test.view())
 }
 
 /// Scores of least squares with a ridge of one on features of unit size.

@@ -14,6 +14,9 @@ use crate::learn::em::{Em, Schedule};
 /// EM steps, and the multiple of the noise they start from if the last one is not larger.
 const STEPS: usize = 15;
 const FIRST: f64 = 20.0;
+/// Weight of values beside codes: a ridge that suits both takes more off codes, which add to what
+/// the values tell.
+const VALUES: f64 = 3.0;
 /// Samples that are coded at once, which bounds the memory beside the codes.
 const AT_ONCE: usize = 4096;
 
@@ -25,7 +28,8 @@ pub(crate) struct SoftCodes {
 }
 
 impl SoftCodes {
-    /// Puts the samples' values, in the library's units, beside the means of their codes.
+    /// Puts the samples' values, in the library's units and weighted, beside the means of their
+    /// codes.
     pub fn beside_values(mut self, data: &Data, model: &Model) -> Self {
         for (mean, modality) in self.mean.iter_mut().zip(data.modalities()) {
             let Some(used) = model.modality(modality.name()) else { continue };
@@ -36,7 +40,7 @@ impl SoftCodes {
                 }
             }
             // The same rows by construction.
-            *mean = concatenate![Axis(1), *mean, values];
+            *mean = concatenate![Axis(1), *mean, values * VALUES];
         }
         self
     }

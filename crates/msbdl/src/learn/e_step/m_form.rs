@@ -30,9 +30,9 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
         root: Buffer::zeros(size * V::W),
         inverse: Buffer::zeros(size * V::W),
         fit: Buffer::zeros(size * V::W),
-        panel: Buffer::zeros(shape.len::<V, T>()),
+        panel: Buffer::stale(shape.len::<V, T>()),
         rhs: unit::<V, T>(shape),
-        z: Buffer::zeros(if learn { deep * size * size * V::W } else { 0 }),
+        z: Buffer::stale(if learn { deep * size * size * V::W } else { 0 }),
         cov: Buffer::zeros(if learn { blocks * (blocks + 1) / 2 * T * T * V::W } else { 0 }),
     };
     for some in rows.chunks(V::W * deep) {

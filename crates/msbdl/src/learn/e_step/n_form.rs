@@ -29,16 +29,16 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
     let learn = !out.cov.is_empty();
     let mut work = Work {
         shape,
-        panel: Buffer::zeros(shape.len::<V, T>()),
+        panel: Buffer::stale(shape.len::<V, T>()),
         pairs,
         last: last_block::<V, T>(task, shape),
         v: Buffer::zeros(deep * m * V::W),
-        t: Buffer::zeros(m.next_multiple_of(T) * V::W),
-        b: Buffer::zeros(m.next_multiple_of(T) * V::W),
-        scaled: Buffer::zeros(AT_ONCE.min(m) * T * V::W),
+        t: Buffer::stale(m.next_multiple_of(T) * V::W),
+        b: Buffer::stale(m.next_multiple_of(T) * V::W),
+        scaled: Buffer::stale(AT_ONCE.min(m) * T * V::W),
         packed: pack::<T>(task),
         deep,
-        z: Buffer::zeros(if learn { m.next_multiple_of(T) * n * deep * V::W } else { 0 }),
+        z: Buffer::stale(if learn { m.next_multiple_of(T) * n * deep * V::W } else { 0 }),
         cov: Buffer::zeros(if learn { cov_len::<V, T>(m) } else { 0 }),
     };
     for some in rows.chunks(V::W * work.deep) {

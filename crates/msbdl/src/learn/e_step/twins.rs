@@ -49,7 +49,10 @@ impl Case {
             log_det: Buffer::zeros(rows),
             cov: Buffer::zeros(m * m),
         };
-        // All of them must be written.
+        // All that is read must have been written: what the kernels are lent is spoilt, too.
+        let mut lent: Vec<Buffer> = (0..16).map(|_| Buffer::stale(1 << 16)).collect();
+        lent.iter_mut().for_each(|lent| lent.fill(f64::NAN));
+        drop(lent);
         for values in [&mut out.t, &mut out.b, &mut out.quad, &mut out.log_det] {
             values.fill(f64::NAN);
         }
