@@ -1,5 +1,5 @@
 //! Computes posteriors through S = s I + D V D^T, sample by sample with blocked matrix products:
-//! right where the matrices of several samples side by side would leave the cache.
+//! right where those of several samples side by side would be slow or need too much memory.
 
 use ndarray::{Array2, ShapeBuilder, s};
 

@@ -37,6 +37,16 @@ impl Kernel {
         all
     }
 
+    /// Up to here, samples side by side are faster than one after the other by a library that has
+    /// vector instructions of its own; beyond, they would need too much memory.
+    pub(super) fn most_features(self) -> usize {
+        match self {
+            Kernel::Portable => 199,
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 | Kernel::Avx512 => 1000,
+        }
+    }
+
     /// Floating-point operations per second of one core that does nothing but multiply and add
     /// with this instruction set: what the speed of a kernel is to be measured against. None if
     /// the processor lacks it.

@@ -32,7 +32,7 @@ use crate::support::linalg;
 /// Below this share of the noise a variance changes nothing that f64 could show.
 const ALIVE: f64 = 1e-13;
 
-/// From this size on, the matrices of several samples side by side leave the cache.
+/// From this size on, the Gram matrices of several samples side by side leave the cache.
 const LARGE: usize = 200;
 /// The same for the M-form, whose matrix has its inverse beside it.
 const M_LARGE: usize = 150;
@@ -146,7 +146,7 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         return out;
     }
     let split = task.split_by_cost();
-    if task.n() < LARGE {
+    if task.n() <= dictionary.kernel.most_features() {
         run(dictionary.kernel, Form::N, &task, &split.by_features, &mut out);
     } else {
         blocked::run(&task, &split.by_features, &mut out);

@@ -9,8 +9,10 @@ use crate::support::logs::sum_of_logs;
 
 /// Z of several groups is summed at once, as far as it fits the cache.
 const Z_BYTES: usize = 1 << 17;
-/// Blocks of Z that meet all others at once.
-const LEFT: usize = 2;
+/// Bytes of the rows of a block of Z that are summed at once, and of the blocks that share one
+/// on their right: together they stay in the first-level cache.
+const ROWS_BYTES: usize = 1 << 13;
+const LEFT_BYTES: usize = 20_000;
 /// Atoms whose scaled copies stay in the first-level cache while S is formed.
 const AT_ONCE: usize = 256;
 
@@ -39,8 +41,8 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
         packed: pack::<T>(task),
         deep,
         z: Buffer::stale(if learn { m.next_multiple_of(T) * n * deep * V::W } else { 0 }),
-        cov: Buffer::zeros(if learn { cov_len::<V, T>(m) } else { 0 }),
     };
+    let mut sums = learn.then(|| Sums::new::<V, T>(deep * n, m));
     for some in rows.chunks(V::W * work.deep) {
         if some.len() < V::W * work.deep {
             work.z.fill(0.0);
@@ -65,13 +67,13 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
                 work.read_out::<V, T>(task, group, place, out);
             }
         }
-        if learn {
+        if let Some(sums) = &mut sums {
             // SAFETY: z has deep * n rows in every block.
-            unsafe { work.add_cov::<V, T>(n, m) };
+            unsafe { sums.add::<V, T>(&work.z, deep * n) };
         }
     }
-    if learn {
-        work.hand_over_cov::<V, T>(task, rows, out);
+    if let Some(sums) = sums {
+        sums.hand_over::<V, T>(task, rows, out);
     }
 }
 
@@ -95,8 +97,6 @@ struct Work<'a> {
     deep: usize,
     /// Z = U^-T D V of some groups: [block of atoms][group][row][T][lane].
     z: Buffer,
-    /// Lane-wise sums of Z^T Z, tile by tile of the upper triangle.
-    cov: Buffer,
 }
 
 fn pack<const T: usize>(task: &Task) -> Buffer {
@@ -158,9 +158,75 @@ impl<V: Lanes, const T: usize> Begin<V, T> for Augmented<'_> {
     }
 }
 
-fn cov_len<V: Lanes, const T: usize>(m: usize) -> usize {
-    let blocks = m.div_ceil(T);
-    blocks * (blocks + 1) / 2 * T * T * V::W
+/// Z^T Z in the order in which it is summed.
+struct Sums {
+    /// Rows of Z at once.
+    slice: usize,
+    /// Blocks i <= j of every tile: several i share a j.
+    tiles: Vec<(usize, usize)>,
+    /// Lane-wise sums: [tile][T][T][lane].
+    values: Buffer,
+}
+
+impl Sums {
+    /// For `rows` rows of `m` atoms.
+    fn new<V: Lanes, const T: usize>(rows: usize, m: usize) -> Self {
+        let row = 8 * T * V::W;
+        let slice = rows.div_ceil((rows * row).div_ceil(ROWS_BYTES));
+        let left = (LEFT_BYTES / (slice * row)).max(1);
+        let blocks = m.div_ceil(T);
+        let tiles = (0..blocks).step_by(left).flat_map(|some| {
+            let shared_by = move |j: usize| some..(some + left).min(j + 1);
+            (some..blocks).flat_map(move |j| shared_by(j).map(move |i| (i, j)))
+        });
+        let tiles: Vec<_> = tiles.collect();
+        let values = Buffer::zeros(tiles.len() * T * T * V::W);
+        Sums { slice, tiles, values }
+    }
+
+    /// Adds Z^T Z of `rows` rows, lane by lane.
+    ///
+    /// # Safety
+    /// `z` has blocks of `rows` rows for all atoms.
+    #[inline(always)]
+    unsafe fn add<V: Lanes, const T: usize>(&mut self, z: &[f64], rows: usize) {
+        let stride = rows * T * V::W;
+        for from in (0..rows).step_by(self.slice) {
+            let to = (from + self.slice).min(rows);
+            let sums = self.values.chunks_exact_mut(T * T * V::W);
+            for (&(i, j), sums) in self.tiles.iter().zip(sums) {
+                // SAFETY: i and j are blocks of z, which have `rows` rows; sums has a tile.
+                unsafe {
+                    let mut acc = load_tile::<V, T>(sums.as_ptr());
+                    let (left, right) = (z.as_ptr().add(i * stride), z.as_ptr().add(j * stride));
+                    tile::<V, T, false>(&mut acc, left, right, from, to);
+                    store_tile(&acc, sums.as_mut_ptr());
+                }
+            }
+        }
+    }
+
+    /// Sum of Sigma = sum of V - Z^T Z, both triangles.
+    fn hand_over<V: Lanes, const T: usize>(&self, task: &Task, rows: &[usize], out: &mut Answer) {
+        let m = task.m();
+        for (&(i, j), sums) in self.tiles.iter().zip(self.values.chunks_exact(T * T * V::W)) {
+            for (index, lanes) in sums.chunks_exact(V::W).enumerate() {
+                let (row, column) = (i * T + index / T, j * T + index % T);
+                if row <= column && column < m {
+                    let sum: f64 = lanes.iter().sum();
+                    out.cov[row * m + column] -= sum;
+                    if row != column {
+                        out.cov[column * m + row] -= sum;
+                    }
+                }
+            }
+        }
+        for &row in rows {
+            for (k, &v) in task.v_row(row).iter().enumerate() {
+                out.cov[k * m + k] += v;
+            }
+        }
+    }
 }
 
 impl Work<'_> {
@@ -278,60 +344,6 @@ impl Work<'_> {
             out.quad[row] = (0..n).map(|p| self.panel[w + p * T * V::W + lane].powi(2)).sum();
             out.log_det[row] =
                 -2.0 * sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));
-        }
-    }
-
-    /// Adds Z^T Z of these groups, lane by lane.
-    #[inline(always)]
-    unsafe fn add_cov<V: Lanes, const T: usize>(&mut self, n: usize, m: usize) {
-        let (blocks, rows) = (m.div_ceil(T), n * self.deep);
-        let stride = rows * T * V::W;
-        // SAFETY: blocks of z have `rows` rows; `cov` has a tile for every pair.
-        unsafe {
-            let (z, cov) = (self.z.as_ptr(), self.cov.as_mut_ptr());
-            // Several blocks on the left share each on the right while it is in the cache.
-            for some in (0..blocks).step_by(LEFT) {
-                for j in some..blocks {
-                    for i in some..(some + LEFT).min(j + 1) {
-                        let here = cov.add((j * (j + 1) / 2 + i) * T * T * V::W);
-                        let mut acc = load_tile::<V, T>(here);
-                        let (left, right) = (z.add(i * stride), z.add(j * stride));
-                        tile::<V, T, false>(&mut acc, left, right, 0, rows);
-                        store_tile(&acc, here);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sum of Sigma = sum of V - Z^T Z, both triangles.
-    fn hand_over_cov<V: Lanes, const T: usize>(
-        &self,
-        task: &Task,
-        rows: &[usize],
-        out: &mut Answer,
-    ) {
-        let m = task.m();
-        let mut tiles = self.cov.chunks_exact(T * T * V::W);
-        for j in 0..m.div_ceil(T) {
-            for i in 0..=j {
-                let Some(values) = tiles.next() else { return };
-                for (index, lanes) in values.chunks_exact(V::W).enumerate() {
-                    let (row, column) = (i * T + index / T, j * T + index % T);
-                    if row <= column && column < m {
-                        let sum: f64 = lanes.iter().sum();
-                        out.cov[row * m + column] -= sum;
-                        if row != column {
-                            out.cov[column * m + row] -= sum;
-                        }
-                    }
-                }
-            }
-        }
-        for &row in rows {
-            for (k, &v) in task.v_row(row).iter().enumerate() {
-                out.cov[k * m + k] += v;
-            }
         }
     }
 }

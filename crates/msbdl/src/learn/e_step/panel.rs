@@ -108,8 +108,8 @@ pub(super) unsafe fn store_tile<V: Lanes, const T: usize>(tile: &[[V; T]; T], p:
     }
 }
 
-/// Bytes of the columns that are eliminated together: they stay in the first-level cache.
-const TOGETHER: usize = 20_000;
+/// Blocks that are eliminated together.
+const TOGETHER: usize = 4;
 
 /// Where elimination finds the tiles of [S | X] that it begins with.
 pub(super) trait Begin<V: Lanes, const T: usize> {
@@ -161,9 +161,8 @@ pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
     let (square, stride) = (shape.square::<T>(), shape.stride::<V, T>());
     debug_assert_eq!(panel.len(), shape.len::<V, T>());
     let base = panel.as_mut_ptr();
-    let together = (TOGETHER / (8 * stride)).clamp(1, 4);
-    for group in (0..shape.blocks).step_by(together) {
-        let end = (group + together).min(shape.blocks);
+    for group in (0..shape.blocks).step_by(TOGETHER) {
+        let end = (group + TOGETHER).min(shape.blocks);
         // Row by row within a group: what its columns do in a row does not wait for one another,
         // and shares a block of U.
         for r in 0..end.min(square) {
