@@ -102,7 +102,7 @@ def iterations():
 
 def growth():
     best = dict.fromkeys((1_000, 10_000, 100_000, 1_000_000), np.inf)
-    for _ in range(REPEATS):
+    for _ in range(2):
         for l in best:
             best[l] = min(best[l], float(example("em_step", 1, l, 20, 50, 4)))
     rows = [(l, f"{ms:.1f}", f"{1e3 * ms / l:.2f}") for l, ms in best.items()]
