@@ -154,8 +154,8 @@ impl Model {
     }
 }
 
-/// Goes three times as far in the logarithm as the step from `before` to `gamma` did: over-relaxed EM
-/// (Salakhutdinov and Roweis 2003), which has the same fixed points.
+/// Goes three times as far in the logarithm as the step from `before` to `gamma` did: over-relaxed
+/// EM (Salakhutdinov and Roweis 2003), which has the same fixed points.
 fn stretch(gamma: &mut [f64], before: &[f64], floor: f64) {
     for (gamma, before) in gamma.iter_mut().zip(before) {
         let far = (*gamma * (*gamma / before).powi(2)).max(floor);

@@ -18,6 +18,7 @@ mod n_form;
 mod pairs;
 mod panel;
 mod slopes;
+mod sums;
 #[cfg(test)]
 mod twins;
 
