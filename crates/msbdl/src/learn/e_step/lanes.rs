@@ -19,6 +19,8 @@ pub(super) trait Lanes: Copy {
     /// `p` is writable for `W` values.
     unsafe fn store(self, p: *mut f64);
     unsafe fn splat(x: f64) -> Self;
+    /// Each lane's value by its number.
+    unsafe fn from_lanes(value: impl Fn(usize) -> f64) -> Self;
     unsafe fn mul(self, o: Self) -> Self;
     unsafe fn div(self, o: Self) -> Self;
     unsafe fn sqrt(self) -> Self;
@@ -55,6 +57,10 @@ impl<const W: usize> Lanes for Portable<W> {
     #[inline(always)]
     unsafe fn splat(x: f64) -> Self {
         Portable([x; W])
+    }
+    #[inline(always)]
+    unsafe fn from_lanes(value: impl Fn(usize) -> f64) -> Self {
+        each!(&value)
     }
     #[inline(always)]
     unsafe fn mul(self, o: Self) -> Self {
@@ -117,7 +123,8 @@ mod x86 {
     /// Implements `Lanes` by one intrinsic per method.
     macro_rules! lanes {
         ($name:ident, $register:ty, $w:literal, $load:ident, $store:ident, $splat:ident,
-         $mul:ident, $div:ident, $sqrt:ident, $fma:ident, $fnma:ident) => {
+         $set:ident($($lane:literal),*), $mul:ident, $div:ident, $sqrt:ident, $fma:ident,
+         $fnma:ident) => {
             #[derive(Clone, Copy)]
             pub(in super::super) struct $name($register);
 
@@ -136,6 +143,10 @@ mod x86 {
                 #[inline(always)]
                 unsafe fn splat(x: f64) -> Self {
                     $name(unsafe { $splat(x) })
+                }
+                #[inline(always)]
+                unsafe fn from_lanes(value: impl Fn(usize) -> f64) -> Self {
+                    $name(unsafe { $set($(value($lane)),*) })
                 }
                 #[inline(always)]
                 unsafe fn mul(self, o: Self) -> Self {
@@ -168,6 +179,7 @@ mod x86 {
         _mm256_loadu_pd,
         _mm256_storeu_pd,
         _mm256_set1_pd,
+        _mm256_setr_pd(0, 1, 2, 3),
         _mm256_mul_pd,
         _mm256_div_pd,
         _mm256_sqrt_pd,
@@ -181,6 +193,7 @@ mod x86 {
         _mm512_loadu_pd,
         _mm512_storeu_pd,
         _mm512_set1_pd,
+        _mm512_setr_pd(0, 1, 2, 3, 4, 5, 6, 7),
         _mm512_mul_pd,
         _mm512_div_pd,
         _mm512_sqrt_pd,

@@ -232,8 +232,8 @@ impl Task<'_> {
         self.v_row(row).iter().map(|v| usize::from(*v > least)).sum()
     }
 
-    /// Samples by the form that takes the fewest multiplications; those for the Gram form by the
-    /// number of atoms in use.
+    /// Samples by the form that takes the least time, in multiplications of the N-form; those for
+    /// the Gram form by the number of atoms in use.
     fn split_by_cost(&self) -> Split {
         /// Short rows keep the M-form below the speed of the N-form.
         const SHORT: f64 = 1.25;
@@ -244,10 +244,12 @@ impl Task<'_> {
         let by_atoms = m_form < n_form && self.m() < M_LARGE;
         let gram_form = |k: usize| {
             let k = k as f64;
-            // Gathering and scattering move single numbers, some ten times slower than a tile.
-            let slopes = if self.want.slopes { m * k * k / 2.0 + 4.0 * m * k } else { 0.0 };
+            // Fitted to times: gathering and scattering move single numbers, so k^2 weighs more
+            // than its multiplications.
+            let slopes = if self.want.slopes { 0.6 * m * k * k + 6.0 * m * k } else { 0.0 };
+            let factor = k * k * k * (2.0 + cov) / 6.0 + (12.0 + 13.0 * cov) * k * k + 600.0 * k;
             let leaves_cache = if k < LARGE as f64 { 1.0 } else { 2.5 };
-            (k * k * k / 2.0 + 10.0 * k * k + n * m + slopes) * leaves_cache
+            (factor + 1.8 * n * m + slopes) * leaves_cache
         };
         let other = if by_atoms && !self.want.slopes { m_form } else { n_form };
         let most = (0..=self.m()).take_while(|&k| gram_form(k) < other).count();
