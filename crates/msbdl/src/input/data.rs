@@ -213,6 +213,13 @@ impl Modality {
         &self.y
     }
 
+    /// One sample's values.
+    pub(crate) fn row(&self, sample: usize) -> &[f64] {
+        let n = self.n_features();
+        // The gate makes it standard.
+        self.y.as_slice().map_or(&[], |all| &all[sample * n..(sample + 1) * n])
+    }
+
     pub fn present(&self) -> &[bool] {
         &self.present
     }

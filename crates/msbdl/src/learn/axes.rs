@@ -5,16 +5,21 @@
 //! with some probability, Gaussian otherwise", and then each axis is freed of what it still has
 //! of the others: some hundred samples leave correlations of a tenth by chance.
 
+use std::ops::Range;
+
 use ndarray::{Array1, Array2};
 
 use crate::support::linalg;
 use crate::support::logs::sum_of_logs;
 
-/// Angles tried in a plane, and rounds over all planes.
-const ANGLES: usize = 60;
+/// Steps to a right angle, and rounds over all planes.
+const ANGLES: i32 = 60;
 const SWEEPS: usize = 4;
 /// Shares of one axis in another that are tried: multiples of a step, in both directions.
 const SHARES: (i32, f64) = (20, 0.025);
+/// Every so many steps are tried first, then those around the best: likelihoods are as wide as the
+/// noise of the coefficients, a tenth at least.
+const COARSE: i32 = 4;
 /// Probabilities of being on that are tried.
 const ON: [f64; 4] = [0.3, 0.5, 0.7, 0.9];
 
@@ -48,7 +53,8 @@ impl Axes {
         let pairs = |a: usize| (0..r).filter(move |&b| b != a).map(move |b| (a, b));
         sweep(|| {
             let planes = (0..r).flat_map(pairs).filter(|(a, b)| b < a);
-            planes.fold(false, |moved, (a, b)| turned.turn(a, b) || moved)
+            // A single plane has been seen from all sides.
+            planes.fold(false, |moved, (a, b)| turned.turn(a, b) || moved) && r > 2
         });
         sweep(|| (0..r).flat_map(pairs).fold(false, |moved, (a, b)| turned.shear(a, b) || moved));
         let score = |z: &Array2<f64>| -> f64 {
@@ -95,10 +101,10 @@ impl Turned {
             let turned = both.flat_map(|(l, r)| [cos * l + sin * r, cos * r - sin * l]);
             log_density(turned, 0.5, self.noise)
         };
-        let step = std::f64::consts::FRAC_PI_2 / ANGLES as f64;
-        let angles = (0..ANGLES).map(|i| (i as f64 * step, score(i as f64 * step)));
-        let best = angles.max_by(|x, y| x.1.total_cmp(&y.1)).map_or(0.0, |x| x.0);
-        let (sin, cos) = best.sin_cos();
+        let step = std::f64::consts::FRAC_PI_2 / f64::from(ANGLES);
+        // Beyond a right angle the axes come again, exchanged.
+        let best = best_step(0..ANGLES, |i| score(f64::from(i) * step)).rem_euclid(ANGLES);
+        let (sin, cos) = (f64::from(best) * step).sin_cos();
         let inverse = self.inverse.view_mut().reversed_axes();
         for mut matrix in [self.z.view_mut(), self.t.view_mut(), inverse] {
             for mut row in matrix.rows_mut() {
@@ -106,7 +112,7 @@ impl Turned {
                 (row[a], row[b]) = (cos * l + sin * r, cos * r - sin * l);
             }
         }
-        best != 0.0
+        best != 0
     }
 
     /// Moves the best of some shares of atom b into atom a: d_a + e d_b, x_b - e x_a; whether that is
@@ -114,9 +120,8 @@ impl Turned {
     fn shear(&mut self, a: usize, b: usize) -> bool {
         let (from, of) = (self.z.column(a).to_owned(), self.z.column(b).to_owned());
         let score = |share: f64| sparseness(&(&of - &(&from * share)), self.noise);
-        let shares = (-SHARES.0..=SHARES.0).map(|i| f64::from(i) * SHARES.1);
-        let scored = shares.map(|share| (share, score(share)));
-        let share = scored.max_by(|x, y| x.1.total_cmp(&y.1)).map_or(0.0, |x| x.0);
+        let best = best_step(-SHARES.0..SHARES.0 + 1, |i| score(f64::from(i) * SHARES.1));
+        let share = f64::from(best) * SHARES.1;
         self.z.column_mut(b).scaled_add(-share, &from);
         let moved = self.t.column(b).to_owned();
         self.t.column_mut(a).scaled_add(share, &moved);
@@ -124,6 +129,16 @@ impl Turned {
         self.inverse.row_mut(b).scaled_add(-share, &moved);
         share != 0.0
     }
+}
+
+/// The step with the largest score, looked for among some steps and then around the best of those.
+fn best_step(steps: Range<i32>, score: impl Fn(i32) -> f64) -> i32 {
+    let best = |steps: &mut dyn Iterator<Item = i32>| {
+        let scored = steps.map(|i| (i, score(i)));
+        scored.max_by(|x, y| x.1.total_cmp(&y.1)).map_or(0, |x| x.0)
+    };
+    let near = best(&mut steps.step_by(COARSE as usize));
+    best(&mut (near - COARSE + 1..near + COARSE))
 }
 
 /// Log-likelihood of coefficients that switch, under the best of some probabilities.

@@ -96,9 +96,9 @@ impl Step<'_> {
         }
         let n = modality.n_features();
         let mut y = Buffer::stale(present.len() * n);
-        for (mut row, &sample) in y.rows_mut(n).rows_mut().into_iter().zip(&present) {
-            row.assign(&modality.y().row(sample));
-            row -= self.dictionaries[j].offset();
+        for (row, &sample) in y.chunks_exact_mut(n).zip(&present) {
+            let values = modality.row(sample).iter().zip(self.dictionaries[j].offset());
+            row.iter_mut().zip(values).for_each(|(to, (y, offset))| *to = y - offset);
         }
         let mut v = Buffer::stale(present.len() * m);
         for (gamma, place) in gamma.chunks_exact(k).zip(&place) {
@@ -168,12 +168,7 @@ impl Seen<'_> {
     /// |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b, both without
     /// what belongs to the label.
     fn residual_and_free(&self, place: usize) -> (f64, f64) {
-        let (mut vb, mut vtt) = (0.0, 0.0);
-        let Moments { v, t, b } = self.at(place);
-        for ((v, t), b) in v.iter().zip(t).zip(b) {
-            vb += v * b;
-            vtt += v * t * t;
-        }
+        let (mut vb, mut vtt) = self.at(place).used_and_fitted();
         if let Some(told) = &self.told {
             vb *= 1.0 - told.share(place);
             vtt += told.misfit(place);

@@ -7,7 +7,7 @@ use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::prelude::*;
 use faer::{Accum, MatMut, MatRef, Par, Side};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
 fn view<'a>(a: &'a ArrayView2<f64>) -> MatRef<'a, f64> {
     let (rows, columns) = a.dim();
@@ -17,6 +17,10 @@ fn view<'a>(a: &'a ArrayView2<f64>) -> MatRef<'a, f64> {
 }
 
 fn view_mut(a: &mut Array2<f64>) -> MatMut<'_, f64> {
+    from_view_mut(a.view_mut())
+}
+
+fn from_view_mut(mut a: ArrayViewMut2<'_, f64>) -> MatMut<'_, f64> {
     let (rows, columns) = a.dim();
     let (down, right) = (a.strides()[0], a.strides()[1]);
     // SAFETY: the pointer, shape and strides describe `a`, which is borrowed mutably.
@@ -26,8 +30,13 @@ fn view_mut(a: &mut Array2<f64>) -> MatMut<'_, f64> {
 /// A B
 pub(crate) fn product(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
     let mut out = Array2::zeros((a.nrows(), b.ncols()));
-    matmul(view_mut(&mut out), Accum::Replace, view(&a), view(&b), 1.0, Par::Seq);
+    set_product(out.view_mut(), a, b);
     out
+}
+
+/// Sets `out`, whatever it holds, to A B.
+pub(crate) fn set_product(out: ArrayViewMut2<f64>, a: ArrayView2<f64>, b: ArrayView2<f64>) {
+    matmul(from_view_mut(out), Accum::Replace, view(&a), view(&b), 1.0, Par::Seq);
 }
 
 /// A^T A, symmetric to the last bit.

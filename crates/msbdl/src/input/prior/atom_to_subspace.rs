@@ -61,8 +61,8 @@ impl Prior for AtomToSubspace {
             }
             GammaStep::Toggle(slab) => {
                 let gains = sums(&|moments, m| moments.gain(m, slab.power));
-                let odds = |k: usize| slab.log_odds + gains[k].0;
-                toggle(gamma, slab.power, odds, odds);
+                let odds: Vec<f64> = gains.iter().map(|gain| slab.log_odds + gain.0).collect();
+                toggle(gamma, slab.power, |k| odds[k], &odds);
             }
         }
     }

@@ -69,6 +69,29 @@ impl Moments<'_> {
         (self.t[m] / own, self.b[m] / own)
     }
 
+    /// Sum of v b and sum of v t^2.
+    pub fn used_and_fitted(&self) -> (f64, f64) {
+        /// Sums side by side, which need not wait for one another.
+        const LANES: usize = 4;
+        let add = |sums: &mut [[f64; LANES]; 2], lane: usize, v: f64, t: f64, b: f64| {
+            sums[0][lane] += v * b;
+            sums[1][lane] += v * t * t;
+        };
+        let mut sums = [[0.0; LANES]; 2];
+        let (v, v_rest) = self.v.as_chunks::<LANES>();
+        let (t, t_rest) = self.t.as_chunks::<LANES>();
+        let (b, b_rest) = self.b.as_chunks::<LANES>();
+        for ((v, t), b) in v.iter().zip(t).zip(b) {
+            for lane in 0..LANES {
+                add(&mut sums, lane, v[lane], t[lane], b[lane]);
+            }
+        }
+        for (lane, ((v, t), b)) in v_rest.iter().zip(t_rest).zip(b_rest).enumerate() {
+            add(&mut sums, lane, *v, *t, *b);
+        }
+        (sums[0].iter().sum(), sums[1].iter().sum())
+    }
+
     /// |mu| of coefficient m as it would be if its own variance were `power`.
     pub fn size_under(&self, m: usize, power: f64) -> f64 {
         let (t, b) = self.without_own(m);
@@ -77,15 +100,14 @@ impl Moments<'_> {
 
     /// log p(y | x_m ~ N(0, power)) - log p(y | x_m = 0), all other variances as they are.
     pub fn gain(&self, m: usize, power: f64) -> f64 {
-        let (_, b) = self.without_own(m);
-        self.gain_at_most(m, power) - 0.5 * (power * b).ln_1p()
-    }
-
-    /// The gain without its price, which takes a logarithm.
-    pub fn gain_at_most(&self, m: usize, power: f64) -> f64 {
         let (t, b) = self.without_own(m);
-        0.5 * t * t * power / (1.0 + power * b)
+        gain_at_most(t, b, power) - 0.5 * (power * b).ln_1p()
     }
+}
+
+/// A gain without its price, which takes a logarithm.
+fn gain_at_most(t: f64, b: f64, power: f64) -> f64 {
+    0.5 * t * t * power / (1.0 + power * b)
 }
 
 fn second_moment(v: f64, t: f64, b: f64) -> f64 {
@@ -177,13 +199,8 @@ pub trait Prior: Send + Sync {
 }
 
 /// Sets gamma to `power` or nought, changing at most one entry in each direction; `at_most`
-/// bounds the odds.
-fn toggle(
-    gamma: &mut [f64],
-    power: f64,
-    odds: impl Fn(usize) -> f64,
-    at_most: impl Fn(usize) -> f64,
-) {
+/// bounds the odds of what is off.
+fn toggle(gamma: &mut [f64], power: f64, odds: impl Fn(usize) -> f64, at_most: &[f64]) {
     let (mut on, mut off) = (None, None);
     let (mut highest, mut lowest) = (0.0, 0.0);
     for (m, gamma) in gamma.iter_mut().enumerate() {
@@ -193,7 +210,7 @@ fn toggle(
             if odds < lowest {
                 (lowest, off) = (odds, Some(m));
             }
-        } else if at_most(m) > highest {
+        } else if at_most[m] > highest {
             let odds = odds(m);
             if odds > highest {
                 (highest, on) = (odds, Some(m));

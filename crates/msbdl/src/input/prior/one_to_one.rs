@@ -1,6 +1,7 @@
 //! Ties atom m of every modality: v_j[m] = gamma[m].
 
-use super::{GammaStep, Moments, Prior, second_moment, sharpen, toggle};
+use super::{GammaStep, Moments, Prior, gain_at_most, second_moment, sharpen, toggle};
+use crate::support::logs::sum_of_logs;
 
 /// The same variance for atom m of every modality: v_j[m] = gamma[m].
 #[derive(Clone, Copy)]
@@ -49,12 +50,18 @@ impl Prior for OneToOne {
             }
             GammaStep::Toggle(slab) => {
                 let (log_odds, power) = (slab.log_odds, slab.power);
-                let sum = |gain: &dyn Fn(&Moments) -> f64| {
-                    seen.iter().flatten().map(gain).sum::<f64>() + log_odds
+                let mut at_most = vec![log_odds; gamma.len()];
+                for moments in seen.iter().flatten() {
+                    for (sum, (t, b)) in at_most.iter_mut().zip(moments.t.iter().zip(moments.b)) {
+                        *sum += gain_at_most(*t, *b, power);
+                    }
+                }
+                let odds = |m| {
+                    let own = || seen.iter().flatten().map(|moments| moments.without_own(m));
+                    let gain: f64 = own().map(|(t, b)| gain_at_most(t, b, power)).sum();
+                    log_odds + gain - 0.5 * sum_of_logs(own().map(|(_, b)| 1.0 + power * b))
                 };
-                let odds = |m| sum(&|moments| moments.gain(m, power));
-                let at_most = |m| sum(&|moments| moments.gain_at_most(m, power));
-                toggle(gamma, power, odds, at_most);
+                toggle(gamma, power, odds, &at_most);
             }
         }
     }

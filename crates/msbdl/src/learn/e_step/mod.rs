@@ -139,7 +139,7 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         y,
         v,
         want,
-        projection: Array2::zeros((0, 0)),
+        projection: Buffer::default(),
     };
     if dictionary.posterior == Posterior::Approximate {
         let all: Vec<usize> = (0..rows).collect();
@@ -157,7 +157,7 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
         out.b[row * m..(row + 1) * m].fill(0.0);
     }
     if !(split.by_used_atoms.is_empty() && split.by_atoms.is_empty()) {
-        task.projection = linalg::product(task.y, task.d);
+        task.project();
         run(dictionary.kernel, Form::Gram, &task, &split.by_used_atoms, &mut out);
         run(dictionary.kernel, Form::M, &task, &split.by_atoms, &mut out);
     }
@@ -175,7 +175,7 @@ struct Task<'a> {
     v: ArrayView2<'a, f64>,
     want: Want,
     /// Y D, rows x M; only for the Gram and M-forms.
-    projection: Array2<f64>,
+    projection: Buffer,
 }
 
 impl Task<'_> {
@@ -206,8 +206,12 @@ impl Task<'_> {
     }
 
     fn projection_row(&self, row: usize) -> &[f64] {
-        let m = self.m();
-        self.projection.as_slice().map_or(&[], |all| &all[row * m..(row + 1) * m])
+        &self.projection[row * self.m()..(row + 1) * self.m()]
+    }
+
+    fn project(&mut self) {
+        self.projection = Buffer::stale(self.v.len());
+        linalg::set_product(self.projection.rows_mut(self.m()), self.y, self.d);
     }
 
     fn yy(&self, row: usize) -> f64 {

@@ -28,7 +28,7 @@ impl Case {
     }
 
     fn task(&self) -> Task<'_> {
-        Task {
+        let mut task = Task {
             d: self.d.view(),
             s: 0.07,
             gram: self.gram.view(),
@@ -36,8 +36,10 @@ impl Case {
             y: self.y.view(),
             v: self.v.view(),
             want: Want { cov: true, slopes: true },
-            projection: linalg::product(self.y.view(), self.d.view()),
-        }
+            projection: Buffer::default(),
+        };
+        task.project();
+        task
     }
 
     fn answer(&self, run: impl Fn(&Task, &[usize], &mut Answer)) -> [Vec<f64>; 5] {
