@@ -50,7 +50,7 @@ impl Case {
         let y = draw((l, n));
         let v = Array2::from_shape_fn((l, m), |(row, atom)| {
             let on = (atom * 7 + row * 3) % m < active;
-            if on { 0.2 + 0.1 * (atom % 3) as f64 } else { 0.0 }
+            if on { 0.2 + 0.1 * ((atom + row) % 3) as f64 } else { 0.0 }
         });
         let dictionary = Prepared::new(d.view(), 0.05, posterior).with_kernel(kernel);
         Case { dictionary, y, v }

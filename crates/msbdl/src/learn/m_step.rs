@@ -1,6 +1,6 @@
 //! Updates a dictionary from the sums: D = B C^-1, then unit columns.
 
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2, Zip, s};
 
 use super::stats::ModalityStats;
 use crate::support::error::{Error, Result};
@@ -32,24 +32,29 @@ pub(crate) fn update_dictionary(
     c.slice_mut(s![..m, ..m]).assign(&stats.c);
     c.diag_mut().slice_mut(s![..m]).mapv_inplace(|x| x + stay);
     let mut b = Array2::zeros((n, size));
-    b.slice_mut(s![.., ..m]).assign(&(&stats.b + &d.mapv(|x| x * stay)));
+    let atoms = b.slice_mut(s![.., ..m]);
+    Zip::from(atoms).and(&stats.b).and(&*d).for_each(|to, b, d| *to = b + stay * d);
     if offset.is_some() {
         c.slice_mut(s![..m, m]).assign(&stats.mu);
         c.slice_mut(s![m, ..m]).assign(&stats.mu);
         c[[m, m]] = stats.count as f64;
         b.column_mut(m).assign(&stats.y);
     }
-    let new = linalg::right_divide(b.view(), c.view())
+    let mut new = linalg::right_divide(b, c.view())
         .filter(|new| new.iter().all(|x| x.is_finite()))
         .ok_or_else(|| Error::Numerical("the dictionary update is singular".into()))?;
     if let Some(offset) = offset {
         offset.assign(&new.column(m));
+        new = new.slice(s![.., ..m]).to_owned();
     }
-    let mut new = new.slice(s![.., ..m]).to_owned();
     if normalise {
         linalg::normalise_columns(&mut new);
     }
-    let change = (&new - &*d).mapv(|x| x * x).sum().sqrt() / d.mapv(|x| x * x).sum().sqrt();
+    let (mut change, mut size) = (0.0, 0.0);
+    Zip::from(&new).and(&*d).for_each(|new, d| {
+        change += (new - d).powi(2);
+        size += d * d;
+    });
     *d = new;
-    Ok(change)
+    Ok((change / size).sqrt())
 }

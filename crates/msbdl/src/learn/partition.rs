@@ -198,7 +198,7 @@ impl Seen<'_> {
                 c.iter_mut().zip(&*self.answer.cov).for_each(|(c, cov)| *c += cov);
                 (c, energy)
             });
-            stats.b = linalg::product(y.t(), mu);
+            linalg::set_product(stats.b.view_mut(), y.t(), mu);
             stats.mu = mu.sum_axis(Axis(0));
             stats.y = y.sum_axis(Axis(0));
             // Sums are kept while the offset moves on, so they must not depend on it.

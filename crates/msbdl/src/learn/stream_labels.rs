@@ -296,7 +296,7 @@ mod tests {
             // The fit has settled, so W is what its own sums say to within a few per cent.
             let mut c = sums.c.clone();
             c.diag_mut().mapv_inplace(|x| x + super::NU * shown as f64);
-            let w = crate::support::linalg::right_divide(sums.hmu.view(), c.view()).unwrap();
+            let w = crate::support::linalg::right_divide(sums.hmu.clone(), c.view()).unwrap();
             let off = (&w - &taught.w[j]).mapv(|x| x * x).sum().sqrt();
             let size = w.mapv(|x| x * x).sum().sqrt();
             assert!(off < 0.05 * size, "{off} of {size}");

@@ -77,7 +77,7 @@ impl Task {
             let Some(LabelSums { c, hmu, .. }) = &stats.labels else { continue };
             let mut c = c.clone();
             c.diag_mut().mapv_inplace(|x| x + self.nu);
-            *w = linalg::right_divide(hmu.view(), c.view())
+            *w = linalg::right_divide(hmu.clone(), c.view())
                 .filter(|w| w.iter().all(|x| x.is_finite()))
                 .ok_or_else(|| Error::Numerical("the update of W is singular".into()))?;
         }

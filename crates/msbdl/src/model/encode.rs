@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2, Zip, s};
 
 use super::{ModalityModel, Model};
 use crate::input::data::Data;
@@ -10,6 +10,7 @@ use crate::input::prior::{GammaStep, Prior, Subset};
 use crate::learn::e_step::{Posterior, Want, e_step};
 use crate::learn::em::{Em, Schedule, keep_largest};
 use crate::learn::fit::on_threads;
+use crate::support::buffer::Buffer;
 use crate::support::error::Result;
 use crate::support::linalg;
 
@@ -92,24 +93,27 @@ impl Model {
         for (j, prepared) in em.prepared(Posterior::Exact).iter().enumerate() {
             let (modality, used) = (&data.modalities()[j], used[j]);
             let m = used.dictionary.ncols();
-            let mut v = Array2::zeros((l, m));
-            for (row, gamma) in rows() {
-                // A freshly made array is contiguous, so the slice is always there.
-                em.prior.variances(gamma, j, v.row_mut(row).as_slice_mut().unwrap_or(&mut []));
+            let mut v = Buffer::stale(l * m);
+            for (v, (_, gamma)) in v.chunks_exact_mut(m).zip(rows()) {
+                em.prior.variances(gamma, j, v);
             }
-            let answer =
-                e_step(prepared, modality.y().view(), v.view(), Want { cov: false, slopes: false });
+            let v = v.rows(m);
+            let want = Want { cov: false, slopes: false };
+            let answer = e_step(prepared, modality.y().view(), v, want);
             let out = &mut codes.modalities[j];
+            let mut mean = out.mean.slice_mut(s![here.clone(), ..]);
+            let mut variance = out.variance.slice_mut(s![here.clone(), ..]);
             for (row, &present) in modality.present().iter().enumerate() {
-                for k in 0..m {
-                    let v = v[[row, k]];
-                    let (t, b) = match present {
-                        true => (answer.t[row * m + k], answer.b[row * m + k]),
-                        false => (0.0, 0.0),
-                    };
-                    out.mean[[from + row, k]] = v * t * used.scale;
-                    out.variance[[from + row, k]] = v * (1.0 - v * b) * used.scale.powi(2);
-                }
+                // What is not seen says nothing of the codes.
+                let seen = f64::from(u8::from(present));
+                let (t, b) = (answer.t.rows(m), answer.b.rows(m));
+                Zip::from(mean.row_mut(row))
+                    .and(v.row(row))
+                    .and(t.row(row))
+                    .for_each(|mean, v, t| *mean = seen * v * t * used.scale);
+                Zip::from(variance.row_mut(row)).and(v.row(row)).and(b.row(row)).for_each(
+                    |variance, v, b| *variance = v * (1.0 - seen * v * b) * used.scale.powi(2),
+                );
                 if present {
                     let n = modality.n_features() as f64;
                     let constants = n * (std::f64::consts::TAU.ln() + 2.0 * used.scale.ln());
@@ -137,7 +141,7 @@ impl Model {
         let floor = 1e-3 * noise.iter().copied().fold(f64::INFINITY, f64::min);
         em.level(self.slab.power);
         let (steps, first, last) = SOFT;
-        let mut before = em.gamma.clone();
+        let mut before = Buffer::stale(em.gamma.len());
         for t in 0..steps {
             let multiple = first * (last / first).powf(t as f64 / (steps - 1) as f64);
             em.s = noise.iter().map(|s| s * multiple).collect();
@@ -173,8 +177,10 @@ impl Model {
             if open.is_empty() {
                 break;
             }
-            let before = open.iter().flat_map(|&row| &em.gamma[row * k..(row + 1) * k]);
-            let mut gamma: Vec<f64> = before.copied().collect();
+            let mut gamma = Buffer::stale(open.len() * k);
+            for (to, &row) in gamma.chunks_exact_mut(k).zip(&open) {
+                to.copy_from_slice(&em.gamma[row * k..(row + 1) * k]);
+            }
             let samples: Vec<usize> = open.iter().map(|&row| em.sample(row)).collect();
             em.renew_on(GammaStep::Toggle(self.slab), &samples, &mut gamma);
             let mut changed = gamma.chunks_exact(k);

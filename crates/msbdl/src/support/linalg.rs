@@ -41,10 +41,12 @@ pub(crate) fn set_product(out: ArrayViewMut2<f64>, a: ArrayView2<f64>, b: ArrayV
 
 /// A^T A, symmetric to the last bit.
 pub(crate) fn gram(a: ArrayView2<f64>) -> Array2<f64> {
-    let mut out = product(a.t(), a);
-    for i in 0..out.nrows() {
+    let m = a.ncols();
+    let mut out = Array2::zeros((m, m));
+    set_lower_gram(&mut out, a.t());
+    for i in 0..m {
         for j in 0..i {
-            out[[i, j]] = out[[j, i]];
+            out[[j, i]] = out[[i, j]];
         }
     }
     out
@@ -92,12 +94,11 @@ pub(crate) fn solve_lower(l: &Array2<f64>, x: &mut Array2<f64>) {
     solve_lower_triangular_in_place(view(&l), view_mut(x).transpose_mut(), Par::Seq);
 }
 
-/// B C^-1 for a symmetric positive definite C; None if it is not.
-pub(crate) fn right_divide(b: ArrayView2<f64>, c: ArrayView2<f64>) -> Option<Array2<f64>> {
+/// B C^-1 in place of B for a symmetric positive definite C; None if it is not.
+pub(crate) fn right_divide(mut b: Array2<f64>, c: ArrayView2<f64>) -> Option<Array2<f64>> {
     let factor = view(&c).llt(Side::Lower).ok()?;
-    let mut solution = b.t().to_owned();
-    factor.solve_in_place(view_mut(&mut solution));
-    Some(solution.reversed_axes().as_standard_layout().into_owned())
+    factor.solve_in_place(view_mut(&mut b).transpose_mut());
+    Some(b)
 }
 
 /// log N(x; 0, C) without the constant; None if C is not positive definite.
@@ -153,10 +154,9 @@ pub(crate) fn top_direction(a: ArrayView2<f64>) -> Option<Array1<f64>> {
 
 /// Scales every column to unit length; columns of length nought are left alone.
 pub(crate) fn normalise_columns(d: &mut Array2<f64>) {
-    for mut column in d.columns_mut() {
-        let norm = column.dot(&column).sqrt();
-        if norm > 0.0 {
-            column /= norm;
-        }
-    }
+    // Row by row, as they lie in memory.
+    let mut norms = Array1::<f64>::zeros(d.ncols());
+    d.rows().into_iter().for_each(|row| norms.zip_mut_with(&row, |sum, x| *sum += x * x));
+    norms.mapv_inplace(|square| if square > 0.0 { square.sqrt() } else { 1.0 });
+    d.rows_mut().into_iter().for_each(|mut row| row /= &norms);
 }

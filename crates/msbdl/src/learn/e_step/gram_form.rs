@@ -202,7 +202,8 @@ impl Work {
         for (lane, (&row, active)) in group.iter().zip(&self.active).enumerate() {
             let (v, projection) = (task.v_row(row), task.projection_row(row));
             let mu = &self.mu[lane..];
-            let fitted = active.iter().zip(mu.iter().step_by(V::W)).map(|(&k, mu)| mu * projection[k]);
+            let fitted =
+                active.iter().zip(mu.iter().step_by(V::W)).map(|(&k, mu)| mu * projection[k]);
             out.quad[row] = (task.yy(row) - fitted.sum::<f64>()) * scale;
             let diagonal = (0..active.len()).map(|p| self.panel[shape.at::<V, T>(p, p) + lane]);
             out.log_det[row] = n_s - 2.0 * sum_of_logs(diagonal);

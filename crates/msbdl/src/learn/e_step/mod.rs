@@ -17,6 +17,7 @@ mod m_form;
 mod n_form;
 mod pairs;
 mod panel;
+mod shared;
 mod slopes;
 mod sums;
 #[cfg(test)]
@@ -144,6 +145,10 @@ pub fn e_step(dictionary: &Prepared, y: ArrayView2<f64>, v: ArrayView2<f64>, wan
     if dictionary.posterior == Posterior::Approximate {
         let all: Vec<usize> = (0..rows).collect();
         run(dictionary.kernel, Form::Approximate, &task, &all, &mut out);
+        return out;
+    }
+    if task.shares_variances() {
+        shared::run(&task, &mut out);
         return out;
     }
     let split = task.split_by_cost();

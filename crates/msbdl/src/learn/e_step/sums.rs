@@ -5,9 +5,10 @@ use super::panel::{load_tile, store_tile, tile};
 use super::{Answer, Task};
 use crate::support::buffer::Buffer;
 
-/// Bytes of the rows of a block of Z that are summed at once, and of the blocks that share one
-/// on their right: together they stay in the first-level cache.
-const ROWS_BYTES: usize = 1 << 13;
+/// Bytes of the rows of a block of Z that are summed at once, per lane (wide registers have more
+/// sums to load and store), and of the blocks that share one on their right: together they stay in
+/// the first-level cache.
+const ROWS_BYTES: usize = 1 << 11;
 const LEFT_BYTES: usize = 20_000;
 
 /// Z^T Z in the order in which it is summed.
@@ -24,7 +25,7 @@ impl Sums {
     /// For `rows` rows of `m` atoms.
     pub fn new<V: Lanes, const T: usize>(rows: usize, m: usize) -> Self {
         let row = 8 * T * V::W;
-        let slice = rows.div_ceil((rows * row).div_ceil(ROWS_BYTES));
+        let slice = rows.div_ceil((rows * row).div_ceil(ROWS_BYTES * V::W));
         let left = (LEFT_BYTES / (slice * row)).max(1);
         let blocks = m.div_ceil(T);
         let tiles = (0..blocks).step_by(left).flat_map(|some| {

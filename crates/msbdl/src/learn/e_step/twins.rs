@@ -123,6 +123,25 @@ fn the_m_form_leaves_out_what_is_not_in_use() {
     }
 }
 
+/// Samples with the same variances, of which some may be nought, share one S.
+#[test]
+fn samples_may_share_their_variances() {
+    assert!(!Case::new([7, 11, 6], 0.5, 4).task().shares_variances());
+    for (shape, alive) in
+        [([7, 11, 6], 0.5), ([20, 50, 30], 1.0), ([1, 1, 2], 1.0), ([3, 3, 2], 0.0)]
+    {
+        let mut case = Case::new(shape, alive, 4);
+        let first = case.v.row(0).to_owned();
+        case.v.rows_mut().into_iter().for_each(|mut v| v.assign(&first));
+        assert!(case.task().shares_variances());
+        let found = case.answer(|task, _, out| shared::run(task, out));
+        let expected = case.answer(blocked::run);
+        for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((found - expected).abs() < 1e-10 * (1.0 + expected.abs()), "{shape:?}");
+        }
+    }
+}
+
 #[test]
 fn kernels_agree_on_larger_shapes() {
     Case::new([61, 150, 9], 1.0, 1).check();
