@@ -199,8 +199,8 @@ impl Seen<'_> {
                 (c, energy)
             });
             linalg::set_product(stats.b.view_mut(), y.t(), mu);
-            stats.mu = mu.sum_axis(Axis(0));
-            stats.y = y.sum_axis(Axis(0));
+            stats.mu = linalg::column_sums(mu);
+            stats.y = linalg::column_sums(y);
             // Sums are kept while the offset moves on, so they must not depend on it.
             for (n, &offset) in self.dictionary.offset().iter().enumerate() {
                 stats.y[n] += offset * stats.count as f64;

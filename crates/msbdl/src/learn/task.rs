@@ -6,12 +6,13 @@
 
 use std::f64::consts::TAU;
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis, s};
 
 use super::e_step::{Answer, Posterior, Prepared, Want, e_step};
 use super::em::Em;
 use super::stats::Stats;
 use crate::input::labels::Labels;
+use crate::input::prior::Moments;
 use crate::input::task::{NU, TaskPlan};
 use crate::support::buffer::Buffer;
 use crate::support::error::{Error, Result};
@@ -112,18 +113,24 @@ impl Labelled<'_> {
         let labels: Vec<usize> = with.iter().map(|&place| samples[place]).collect();
         let (n, m) = (y.ncols(), v.ncols());
         let (w, beta2) = (&self.task.w[j], self.task.beta2[j]);
+        let c = w.nrows();
         let h = rows_of(self.task.h.view(), &labels);
-        let h = h.rows(w.nrows());
         let scale = (plain.s() / beta2).sqrt();
-        let mut stacked = Buffer::stale(with.len() * (n + h.ncols()));
-        let rows = stacked.chunks_exact_mut(n + h.ncols());
-        for ((row, &place), h) in rows.zip(&with).zip(h.rows()) {
-            let values = y.row(place).into_iter().copied().chain(h.iter().map(|h| h * scale));
-            row.iter_mut().zip(values).for_each(|(to, from)| *to = from);
+        let mut stacked = Buffer::stale(with.len() * (n + c));
+        let rows = with.iter().map(|&place| y.row(place)).zip(h.chunks_exact(c));
+        for (to, (y, h)) in stacked.chunks_exact_mut(n + c).zip(rows) {
+            ArrayViewMut1::from(&mut to[..n]).assign(&y);
+            to[n..].iter_mut().zip(h).for_each(|(to, h)| *to = h * scale);
         }
-        let v_with = rows_of(v, &with);
-        let v_with = v_with.rows(m);
-        let seen = e_step(&self.stacked[j], stacked.rows(n + h.ncols()), v_with, want);
+        let h = h.rows(c);
+        let some;
+        let v_with = if without.is_empty() {
+            v
+        } else {
+            some = rows_of(v, &with);
+            some.rows(m)
+        };
+        let seen = e_step(&self.stacked[j], stacked.rows(n + c), v_with, want);
         let told = Told::new(&seen, &with, v_with, h, w, beta2, plain.s(), samples.len());
         if without.is_empty() {
             return (seen, Some(told));
@@ -137,8 +144,9 @@ impl Labelled<'_> {
 /// Some rows of a matrix.
 fn rows_of(matrix: ArrayView2<f64>, rows: &[usize]) -> Buffer {
     let mut out = Buffer::stale(rows.len() * matrix.ncols());
-    let to = out.rows_mut(matrix.ncols());
-    to.into_iter().zip(rows.iter().flat_map(|&row| matrix.row(row))).for_each(|(to, x)| *to = *x);
+    for (mut to, &row) in out.rows_mut(matrix.ncols()).rows_mut().into_iter().zip(rows) {
+        to.assign(&matrix.row(row));
+    }
     out
 }
 
@@ -190,10 +198,11 @@ impl Told {
         rows: usize,
     ) -> Self {
         let (m, c) = (w.ncols(), w.nrows() as f64);
-        let used: f64 = v.iter().zip(seen.b.iter()).map(|(v, b)| v * b).sum();
+        // The gate of the E-step keeps it in standard layout.
+        let v = v.to_slice().unwrap_or(&[]);
+        let (used, _) = Moments { v, t: &seen.t, b: &seen.b }.used_and_fitted();
         let mut mu = Buffer::stale(v.len());
-        let products = v.iter().zip(seen.t.iter()).map(|(v, t)| v * t);
-        mu.iter_mut().zip(products).for_each(|(mu, product)| *mu = product);
+        mu.iter_mut().zip(v).zip(&*seen.t).for_each(|((mu, v), t)| *mu = v * t);
         let mu = mu.rows(m);
         let left = &h - &linalg::product(mu, w.t());
         let mut misfit = vec![None; rows];

@@ -39,6 +39,13 @@ pub(crate) fn set_product(out: ArrayViewMut2<f64>, a: ArrayView2<f64>, b: ArrayV
     matmul(from_view_mut(out), Accum::Replace, view(&a), view(&b), 1.0, Par::Seq);
 }
 
+/// The sum of the rows.
+pub(crate) fn column_sums(a: ArrayView2<f64>) -> Array1<f64> {
+    let mut sums = Array1::zeros(a.ncols());
+    a.rows().into_iter().for_each(|row| sums += &row);
+    sums
+}
+
 /// A^T A, symmetric to the last bit.
 pub(crate) fn gram(a: ArrayView2<f64>) -> Array2<f64> {
     let m = a.ncols();

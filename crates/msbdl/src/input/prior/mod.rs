@@ -154,12 +154,10 @@ impl GammaStep {
 
 /// The step of [`GammaStep::Sharpen`], given the sums of t^2 and b over what gamma drives.
 fn sharpen(gamma: &mut f64, (tt, b): (f64, f64), floor: f64) {
-    // Most are at the floor and stay there, which needs no root.
-    if *gamma <= floor && tt <= b && *gamma > 0.0 {
-        *gamma = floor;
-    } else if *gamma > 0.0 && b > 0.0 {
-        *gamma = (*gamma * (tt / b).sqrt()).max(floor);
-    }
+    let new = *gamma * (tt / b).sqrt();
+    // No branch and no call, so that several are done at once.
+    let new = if new > floor { new } else { floor };
+    *gamma = if (*gamma > 0.0) & (b > 0.0) { new } else { *gamma };
 }
 
 /// A prior on the codes of all modalities of one sample.

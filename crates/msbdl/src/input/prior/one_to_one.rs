@@ -40,13 +40,15 @@ impl Prior for OneToOne {
                 }
             }
             GammaStep::Sharpen { floor } => {
-                let mut sums = vec![(0.0, 0.0); gamma.len()];
+                let mut sums = vec![0.0; 2 * gamma.len()];
+                let (tt, b) = sums.split_at_mut(gamma.len());
                 for moments in seen.iter().flatten() {
-                    for (sum, (t, b)) in sums.iter_mut().zip(moments.t.iter().zip(moments.b)) {
-                        *sum = (sum.0 + t * t, sum.1 + b);
-                    }
+                    tt.iter_mut().zip(moments.t).for_each(|(sum, t)| *sum += t * t);
+                    b.iter_mut().zip(moments.b).for_each(|(sum, b)| *sum += b);
                 }
-                gamma.iter_mut().zip(sums).for_each(|(gamma, sums)| sharpen(gamma, sums, floor));
+                for (gamma, (tt, b)) in gamma.iter_mut().zip(tt.iter().zip(b)) {
+                    sharpen(gamma, (*tt, *b), floor);
+                }
             }
             GammaStep::Toggle(slab) => {
                 let (log_odds, power) = (slab.log_odds, slab.power);

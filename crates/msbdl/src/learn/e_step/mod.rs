@@ -24,6 +24,8 @@ mod sums;
 mod twins;
 
 pub use kernel::Kernel;
+use std::sync::OnceLock;
+
 use kernel::{Form, run};
 use ndarray::{Array1, Array2, ArrayView2, s};
 use serde::{Deserialize, Serialize};
@@ -53,9 +55,10 @@ pub enum Posterior {
 pub struct Prepared {
     d: Array2<f64>,
     s: f64,
-    offset: Array1<f64>,
+    offset: Vec<f64>,
     gram: Array2<f64>,
-    products: Vec<f64>,
+    /// For the N-form; made when it is first used.
+    products: OnceLock<Vec<f64>>,
     kernel: Kernel,
     posterior: Posterior,
 }
@@ -66,9 +69,9 @@ impl Prepared {
         Prepared {
             d: d.to_owned(),
             s,
-            offset: Array1::zeros(d.nrows()),
+            offset: vec![0.0; d.nrows()],
             gram: padded_gram(d),
-            products: pairs::products(d),
+            products: OnceLock::new(),
             kernel: Kernel::best(),
             posterior,
         }
@@ -84,11 +87,11 @@ impl Prepared {
 
     /// What is to be taken off y before the E-step.
     pub(crate) fn with_offset(mut self, offset: &Array1<f64>) -> Self {
-        self.offset.assign(offset);
+        self.offset.iter_mut().zip(offset).for_each(|(to, x)| *to = *x);
         self
     }
 
-    pub(crate) fn offset(&self) -> &Array1<f64> {
+    pub(crate) fn offset(&self) -> &[f64] {
         &self.offset
     }
 
@@ -175,7 +178,7 @@ struct Task<'a> {
     s: f64,
     gram: ArrayView2<'a, f64>,
     /// Of the rows of D, for the N-form; empty if they are many.
-    products: &'a [f64],
+    products: &'a OnceLock<Vec<f64>>,
     y: ArrayView2<'a, f64>,
     v: ArrayView2<'a, f64>,
     want: Want,
@@ -214,6 +217,10 @@ impl Task<'_> {
         &self.projection[row * self.m()..(row + 1) * self.m()]
     }
 
+    fn products(&self) -> &[f64] {
+        self.products.get_or_init(|| pairs::products(self.d))
+    }
+
     fn project(&mut self) {
         self.projection = Buffer::stale(self.v.len());
         linalg::set_product(self.projection.rows_mut(self.m()), self.y, self.d);
@@ -245,7 +252,7 @@ impl Task<'_> {
     /// the Gram form by the number of atoms in use.
     fn split_by_cost(&self) -> Split {
         /// Short rows keep the M-form below the speed of the N-form.
-        const SHORT: f64 = 1.25;
+        const SHORT: f64 = 1.15;
         let (n, m) = (self.n() as f64, self.m() as f64);
         let cov = f64::from(u8::from(self.want.cov));
         let n_form = n * n * m + n * n * n / 6.0 + cov * n * m * m / 2.0;

@@ -13,7 +13,7 @@ use crate::support::buffer::Buffer;
 const GROUPS: usize = 2;
 const TOGETHER: usize = 6;
 /// Products that stay in the second-level cache beside the rest.
-const BYTES: usize = 1 << 17;
+const BYTES: usize = 1 << 18;
 
 /// d_p d_q of every pair of rows and every atom, filled up with noughts: [some pairs][atom][pair].
 /// Nothing if they are too many.
@@ -59,7 +59,8 @@ impl<'a> Pairs<'a> {
             square
         });
         let places = pairs(n).map(place).collect();
-        (!task.products.is_empty()).then_some(Pairs { products: task.products, places, squares })
+        let products = task.products();
+        (!products.is_empty()).then_some(Pairs { products, places, squares })
     }
 
     /// S of the group at `place`.
