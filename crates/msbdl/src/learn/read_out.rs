@@ -18,8 +18,9 @@ use crate::model::soft::SoftCodes;
 use crate::support::logistic::{self, Affine};
 use crate::support::score;
 
-/// Multiples of the noise that codes are tried under.
-const NOISE: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
+/// Multiples of the noise that codes are tried under. Under the last, codes are nearly linear in the
+/// values; a thousand would cost some accuracy where there are many samples.
+const NOISE: [f64; 6] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0];
 /// The one that is taken where no validation sample can tell.
 const NOISE_UNTRIED: f64 = 10.0;
 /// Ridges that are tried, on codes of unit size; each fit starts from the one before.

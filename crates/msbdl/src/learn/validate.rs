@@ -162,10 +162,17 @@ impl Held {
     fn log_likelihoods<const K: usize>(&self, task: &Task, j: usize, beta2: [f64; K]) -> [f64; K] {
         let w = &task.w[j];
         let told = linalg::product(self.mu.view(), w.t());
+        let columns = w.t().as_standard_layout().into_owned();
         let mut sums = [0.0; K];
         let step = self.samples.len().div_ceil(JUDGES).max(1);
         for (i, &sample) in self.samples.iter().enumerate().step_by(step) {
-            let c = (w * &self.variance.row(i)).dot(&w.t());
+            let mut c = Array2::zeros((w.nrows(), w.nrows()));
+            let used = columns.rows().into_iter().zip(self.variance.row(i));
+            for (w, variance) in used.filter(|(_, variance)| **variance > 0.0) {
+                for (mut c, left) in c.rows_mut().into_iter().zip(w) {
+                    c.scaled_add(left * variance, &w);
+                }
+            }
             let off = &task.h.row(sample) - &told.row(i);
             for (sum, beta2) in sums.iter_mut().zip(beta2) {
                 let mut c = c.clone();
