@@ -33,9 +33,10 @@ impl Prior for OneToOne {
                         *sum += second_moment(v, t, b);
                     }
                 }
-                let count = seen.iter().flatten().count() as f64;
+                let share = 1.0 / seen.iter().flatten().count() as f64;
                 for (gamma, sum) in gamma.iter_mut().zip(sums) {
-                    let new = (sum / count).max(floor);
+                    let mean = sum * share;
+                    let new = if mean > floor { mean } else { floor };
                     *gamma = if *gamma > 0.0 { new } else { *gamma };
                 }
             }
@@ -70,6 +71,10 @@ impl Prior for OneToOne {
 
     fn set(&self, gamma: &mut [f64], k: usize, power: f64) {
         gamma[k] = power;
+    }
+
+    fn set_all(&self, gamma: &mut [f64], power: &[f64]) {
+        gamma.copy_from_slice(power);
     }
 
     fn n_branches(&self) -> usize {

@@ -43,6 +43,10 @@ impl<P: AsRef<dyn Prior> + Send + Sync> Prior for Subset<P> {
         self.prior.as_ref().set(gamma, k, power);
     }
 
+    fn set_all(&self, gamma: &mut [f64], power: &[f64]) {
+        self.prior.as_ref().set_all(gamma, power);
+    }
+
     fn n_branches(&self) -> usize {
         self.prior.as_ref().n_branches()
     }

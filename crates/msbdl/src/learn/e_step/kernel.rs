@@ -57,7 +57,7 @@ impl Kernel {
         // SAFETY: the processor has the instruction set.
         let peak = unsafe {
             match self {
-                Kernel::Portable => lanes::peak::<lanes::Portable<4>>(),
+                Kernel::Portable => lanes::peak::<lanes::Portable<2>>(),
                 #[cfg(target_arch = "x86_64")]
                 Kernel::Avx2 => peak_avx2(),
                 #[cfg(target_arch = "x86_64")]
@@ -99,7 +99,7 @@ pub(super) fn run(kernel: Kernel, form: Form, task: &Task, rows: &[usize], out: 
     // SAFETY: `Kernel` values come from `available`, which asked the processor.
     unsafe {
         match kernel {
-            Kernel::Portable => with_lanes::<lanes::Portable<4>, 3>(form, task, rows, out),
+            Kernel::Portable => with_lanes::<lanes::Portable<2>, 3>(form, task, rows, out),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => with_avx2(form, task, rows, out),
             #[cfg(target_arch = "x86_64")]
