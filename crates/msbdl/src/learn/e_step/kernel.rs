@@ -99,6 +99,7 @@ pub(super) fn run(kernel: Kernel, form: Form, task: &Task, rows: &[usize], out: 
     // SAFETY: `Kernel` values come from `available`, which asked the processor.
     unsafe {
         match kernel {
+            // Two lanes are what the registers of every processor hold.
             Kernel::Portable => with_lanes::<lanes::Portable<2>, 3>(form, task, rows, out),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => with_avx2(form, task, rows, out),
