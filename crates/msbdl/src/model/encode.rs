@@ -85,10 +85,10 @@ impl Model {
         self.find_gamma(&mut em, &noise);
         let here = from..from + l;
         let rows = || em.gamma.chunks_exact(em.prior.n_gamma()).enumerate();
-        let mut branches = vec![0.0; self.n_branches()];
-        for (row, gamma) in rows() {
-            em.prior.branch_variances(gamma, &mut branches);
-            codes.gamma.row_mut(from + row).iter_mut().zip(&branches).for_each(|(to, v)| *to = *v);
+        let mut gammas = codes.gamma.slice_mut(s![here.clone(), ..]);
+        for (mut to, (_, gamma)) in gammas.rows_mut().into_iter().zip(rows()) {
+            // A row of a freshly made array is contiguous, so the slice is always there.
+            em.prior.branch_variances(gamma, to.as_slice_mut().unwrap_or(&mut []));
         }
         for (j, prepared) in em.prepared(Posterior::Exact).iter().enumerate() {
             let (modality, used) = (&data.modalities()[j], used[j]);
@@ -103,22 +103,22 @@ impl Model {
             let out = &mut codes.modalities[j];
             let mut mean = out.mean.slice_mut(s![here.clone(), ..]);
             let mut variance = out.variance.slice_mut(s![here.clone(), ..]);
+            let (scale, t, b) = (used.scale, answer.t.rows(m), answer.b.rows(m));
+            Zip::from(&mut mean).and(v).and(t).for_each(|to, v, t| *to = v * t * scale);
+            Zip::from(&mut variance)
+                .and(v)
+                .and(b)
+                .for_each(|to, v, b| *to = v * (1.0 - v * b) * (scale * scale));
+            let n = modality.n_features() as f64;
+            let constants = n * (std::f64::consts::TAU.ln() + 2.0 * scale.ln());
             for (row, &present) in modality.present().iter().enumerate() {
-                // What is not seen says nothing of the codes.
-                let seen = f64::from(u8::from(present));
-                let (t, b) = (answer.t.rows(m), answer.b.rows(m));
-                Zip::from(mean.row_mut(row))
-                    .and(v.row(row))
-                    .and(t.row(row))
-                    .for_each(|mean, v, t| *mean = seen * v * t * used.scale);
-                Zip::from(variance.row_mut(row)).and(v.row(row)).and(b.row(row)).for_each(
-                    |variance, v, b| *variance = v * (1.0 - seen * v * b) * used.scale.powi(2),
-                );
                 if present {
-                    let n = modality.n_features() as f64;
-                    let constants = n * (std::f64::consts::TAU.ln() + 2.0 * used.scale.ln());
                     codes.log_evidence[from + row] -=
                         0.5 * (constants + answer.log_det[row] + answer.quad[row]);
+                } else {
+                    // What is not seen says nothing of the codes.
+                    mean.row_mut(row).fill(0.0);
+                    variance.row_mut(row).assign(&(&v.row(row) * (scale * scale)));
                 }
             }
             let mean = out.mean.slice(s![here.clone(), ..]);
