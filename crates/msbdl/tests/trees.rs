@@ -130,7 +130,8 @@ fn every_prior_and_preset_ends_in_a_model_that_codes() {
 #[test]
 fn a_stopped_fit_is_a_model() {
     let truth = small(2, 0.5);
-    for stop in [3, 130, 220, 420] {
+    let whole = fit(&data(&truth), &config(PriorKind::Tree), &mut Silent).unwrap().history.len();
+    for stop in [3, whole / 3, whole / 2, whole - 20] {
         let mut observer =
             |facts: &Facts| if facts.iteration == stop { Next::Stop } else { Next::Continue };
         let model = fit(&data(&truth), &config(PriorKind::Tree), &mut observer).unwrap();

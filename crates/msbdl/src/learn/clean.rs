@@ -1,10 +1,11 @@
 //! Replaces atoms that are idle or twins of another, jointly in all modalities.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Axis, s};
 
 use super::e_step::{Posterior, Want, e_step};
 use super::em::Em;
 use super::partition::START_POWER;
+use super::prune::CUT;
 use super::regroup::{part, unite};
 use super::span::share_within;
 use super::stats::Stats;
@@ -97,10 +98,20 @@ fn overlaps(em: &Em, j: usize) -> Array2<f64> {
         return linalg::gram(d.view()).mapv_into(f64::abs);
     }
     let spans: Vec<Array2<f64>> =
-        members.iter().map(|atoms| linalg::basis(em.d[j].select(Axis(1), atoms))).collect();
+        members.iter().map(|atoms| wanted_span(em.d[j].select(Axis(1), atoms))).collect();
     Array2::from_shape_fn((members.len(), members.len()), |(k, l)| {
         share_within(&em.d[j].select(Axis(1), &members[k]), &spans[l])
     })
+}
+
+/// Orthonormal directions in which the atoms of a branch are long: in the others, which a leaf too
+/// many leaves, any atom might lie by chance.
+fn wanted_span(atoms: Array2<f64>) -> Array2<f64> {
+    let Some((lengths, axes)) = linalg::eigen(linalg::gram(atoms.view()).view()) else {
+        return linalg::basis(atoms);
+    };
+    let count = lengths.iter().take_while(|length| **length >= CUT * lengths[0]).count();
+    linalg::basis(atoms.dot(&axes.slice(s![.., ..count])))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -283,6 +294,7 @@ mod tests {
     use crate::input::prior::OneToOne;
     use crate::learn::em::Schedule;
     use crate::learn::laws::common::{matrix, rng};
+    use crate::learn::tree_laws::with_three_branches;
 
     /// While lengths are free, twins are twins however long they are.
     #[test]
@@ -294,5 +306,20 @@ mod tests {
         let found = overlaps(&em, 0);
         assert!((found[[0, 1]] - 0.6).abs() < 1e-12, "{found}");
         assert!((found[[1, 1]] - 1.0).abs() < 1e-12);
+    }
+
+    /// What a leaf too many has of another branch by chance makes them no twins.
+    #[test]
+    fn short_directions_make_no_twins() {
+        with_three_branches(|em| {
+            // Branch 1 has leaf 1 twice, branch 0 leaf 0 twice and a tenth of leaf 1.
+            em.d[1].column_mut(4).assign(&array![0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+            em.d[1].column_mut(3).assign(&array![1.0, 0.1, 0.0, 0.0, 0.0, 0.0]);
+            let found = overlaps(em, 1)[[1, 0]];
+            assert!(found < 0.1, "{found}");
+            em.d[1].column_mut(3).assign(&array![0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+            let found = overlaps(em, 1)[[1, 0]];
+            assert!((found - 1.0).abs() < 1e-12, "{found}");
+        });
     }
 }

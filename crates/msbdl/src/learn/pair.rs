@@ -7,6 +7,7 @@
 use ndarray::Array2;
 
 use super::em::Em;
+use super::prune::long_leaves;
 use super::stats::Stats;
 
 /// Gain in correlation that a column must bring to be moved; larger values let cycles of
@@ -40,7 +41,13 @@ pub(crate) fn repair_pairing(em: &mut Em, stats: &Stats) -> usize {
         }
         let branch_of: Vec<usize> =
             (0..em.d[j].ncols()).map(|m| em.prior.branch_of(j, m)).collect();
+        // A short leaf that copies one of another branch goes with that one's root just as well, and
+        // must not keep its place for that: only long ones count.
+        let long = long_leaves(&em.d[j], &members[j]);
         for (l, &k) in branch_of.iter().enumerate() {
+            if !long[l] {
+                score.column_mut(l).fill(0.0);
+            }
             score[[k, l]] += STAY;
         }
         let from = place(&score, &branch_of);
@@ -135,8 +142,12 @@ pub(crate) fn assign(score: &Array2<f64>) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use ndarray::Array1;
     use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::learn::stats::Cross;
+    use crate::learn::tree_laws::with_three_branches;
 
     fn best_by_trying(score: &Array2<f64>, row: usize, free: &mut Vec<usize>) -> f64 {
         if row == score.nrows() {
@@ -165,5 +176,31 @@ mod tests {
                 assert!((total - best).abs() < 1e-12, "{total} instead of {best}");
             }
         }
+    }
+
+    /// A leaf moves to the root that it goes with if it is long, and the one there, which goes with
+    /// that root as well, is short.
+    #[test]
+    fn long_leaves_take_the_places_of_short_ones() {
+        let mut product = Array2::zeros((3, 6));
+        for (leaf, root) in [(0, 0), (1, 1), (2, 2), (3, 1), (4, 1), (5, 2)] {
+            product[[root, leaf]] = 0.6;
+        }
+        let ones = |count| Array1::ones(count);
+        let cross = Cross {
+            count: 1.0,
+            product,
+            sums: [Array1::zeros(3), Array1::zeros(6)],
+            squares: [ones(3), ones(6)],
+        };
+        let stats = Stats { count: 1, active: 0.0, modalities: Vec::new(), cross: vec![cross] };
+        with_three_branches(|em| {
+            assert_eq!(repair_pairing(em, &stats), 0, "both are long");
+            em.d[1][[4, 4]] = 0.2;
+            let before = em.d[1].clone();
+            assert_eq!(repair_pairing(em, &stats), 2);
+            assert_eq!(em.d[1].column(4), before.column(3));
+            assert_eq!(em.d[1].column(3), before.column(4));
+        });
     }
 }

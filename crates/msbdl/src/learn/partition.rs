@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::e_step::{Answer, Prepared, Want, e_step};
 use super::stats::{Cross, ModalityStats, Stats};
-use super::task::{Labelled, Told};
+use super::task::{Accounts, Labelled, Told};
 use crate::input::data::Data;
 use crate::input::prior::{GammaStep, Moments, Prior};
 use crate::support::buffer::Buffer;
@@ -95,10 +95,14 @@ impl Step<'_> {
             }
         }
         let n = modality.n_features();
-        let mut y = Buffer::stale(present.len() * n);
+        let (mut y, mut sum_y) = (Buffer::stale(present.len() * n), vec![0.0; n]);
         for (row, &sample) in y.chunks_exact_mut(n).zip(&present) {
             let values = modality.row(sample).iter().zip(self.dictionaries[j].offset());
-            row.iter_mut().zip(values).for_each(|(to, (y, offset))| *to = y - offset);
+            // Summed while it is at hand: the rows of many features leave the cache.
+            for ((to, sum), (y, offset)) in row.iter_mut().zip(&mut sum_y).zip(values) {
+                *to = y - offset;
+                *sum += y;
+            }
         }
         let mut v = Buffer::stale(present.len() * m);
         for (gamma, place) in gamma.chunks_exact(k).zip(&place) {
@@ -115,9 +119,7 @@ impl Step<'_> {
             None => (e_step(plain, y.rows(n), v.rows(m), want), None),
             Some(labels) => labels.e_step(j, plain, &present, y.rows(n), v.rows(m), want),
         };
-        let mut mu = Buffer::stale(if self.learn { v.len() } else { 0 });
-        mu.iter_mut().zip(&*v).zip(&*answer.t).for_each(|((mu, v), t)| *mu = v * t);
-        Seen { dictionary: plain, n, m, place, y, v, mu, answer, told }
+        Seen { dictionary: plain, n, m, place, y, sum_y, v, answer, told }
     }
 }
 
@@ -128,13 +130,13 @@ struct Seen<'a> {
     place: Vec<Option<usize>>,
     n: usize,
     m: usize,
-    /// Rows x N; the others are rows x M.
+    /// Sum of y, offset included.
+    sum_y: Vec<f64>,
+    /// y without the offset, rows x N; the others are rows x M.
     y: Buffer,
     v: Buffer,
-    /// Empty unless the sums of the M-step are wanted.
-    mu: Buffer,
     answer: Answer,
-    told: Option<Told>,
+    told: Option<Told<'a>>,
 }
 
 impl Seen<'_> {
@@ -165,17 +167,10 @@ impl Seen<'_> {
         }
     }
 
-    /// |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b, both without
-    /// what belongs to the label.
-    fn residual_and_free(&self, place: usize) -> (f64, f64) {
-        let (mut vb, mut vtt) = self.at(place).used_and_fitted();
-        if let Some(told) = &self.told {
-            vb *= 1.0 - told.share(place);
-            vtt += told.misfit(place);
-        }
-        // Both are positive; rounding must not say otherwise.
-        let residual = (self.dictionary.s() * (self.answer.quad[place] - vtt)).max(0.0);
-        (residual, (self.n as f64 - vb).max(f64::EPSILON))
+    fn mu(&self) -> Buffer {
+        let mut mu = Buffer::stale(self.v.len());
+        mu.iter_mut().zip(&*self.v).zip(&*self.answer.t).for_each(|((mu, v), t)| *mu = v * t);
+        mu
     }
 
     fn stats(&self, learn: bool) -> ModalityStats {
@@ -185,30 +180,19 @@ impl Seen<'_> {
         if stats.count == 0 {
             return stats;
         }
-        if let Some(told) = &self.told {
-            stats.log_likelihood += told.constants();
-            stats.labels = told.sums(learn);
-        }
-        if learn {
-            let (y, mu) = (self.y.rows(n), self.mu.rows(m));
-            let told = self.told.as_ref().and_then(|told| told.moments(stats.count));
-            (stats.c, stats.energy) = told.unwrap_or_else(|| {
-                let mut c = linalg::gram(mu);
-                let energy = c.diag().to_owned();
-                c.iter_mut().zip(&*self.answer.cov).for_each(|(c, cov)| *c += cov);
-                (c, energy)
-            });
-            linalg::set_product(stats.b.view_mut(), y.t(), mu);
-            stats.mu = linalg::column_sums(mu);
-            stats.y = linalg::column_sums(y);
-            // Sums are kept while the offset moves on, so they must not depend on it.
-            for (n, &offset) in self.dictionary.offset().iter().enumerate() {
-                stats.y[n] += offset * stats.count as f64;
-                stats.b.row_mut(n).scaled_add(offset, &stats.mu);
-            }
+        let mu = if learn || self.told.is_some() { self.mu() } else { Buffer::default() };
+        let mu = mu.rows(m);
+        let moments = (0..stats.count).map(|place| self.at(place).used_and_fitted());
+        let (mut vb, mut vtt): (Vec<f64>, Vec<f64>) = moments.unzip();
+        let told = self.told.as_ref().map(|told| told.accounts(mu, &vb, &self.answer.cov));
+        if let Some(told) = &told {
+            told.take_off(&mut vb, &mut vtt);
         }
         for place in 0..stats.count {
-            let (residual, free) = self.residual_and_free(place);
+            // |y - D mu|^2 = s (y^T S^-1 y - sum v t^2) and s tr S^-1 = N - sum v b. Both are
+            // positive; rounding must not say otherwise.
+            let residual = (self.dictionary.s() * (self.answer.quad[place] - vtt[place])).max(0.0);
+            let free = (n as f64 - vb[place]).max(f64::EPSILON);
             stats.residual += residual;
             stats.free += free;
             stats.spread.add(residual / free);
@@ -217,7 +201,35 @@ impl Seen<'_> {
                     + self.answer.log_det[place]
                     + self.answer.quad[place]);
         }
+        stats.log_likelihood += told.as_ref().map_or(0.0, |told| told.constants);
+        if learn {
+            self.add_moments(&mut stats, mu, told);
+        }
         stats
+    }
+
+    /// The sums that the M-step needs.
+    fn add_moments(&self, stats: &mut ModalityStats, mu: ArrayView2<f64>, told: Option<Accounts>) {
+        let y = self.y.rows(self.n);
+        match &told {
+            // All samples have labels, so theirs are the sums.
+            Some(told) if told.sums.count == stats.count => {
+                (stats.c, stats.energy) = (told.sums.c.clone(), told.energy.clone());
+            }
+            _ => {
+                stats.c = linalg::gram(mu);
+                stats.energy = stats.c.diag().to_owned();
+                stats.c.iter_mut().zip(&*self.answer.cov).for_each(|(c, cov)| *c += cov);
+            }
+        }
+        stats.labels = told.map(|told| told.sums);
+        linalg::set_product(stats.b.view_mut(), y.t(), mu);
+        stats.mu = linalg::column_sums(mu);
+        stats.y = self.sum_y.clone().into();
+        // Sums are kept while the offset moves on, so they must not depend on it.
+        for (n, &offset) in self.dictionary.offset().iter().enumerate() {
+            stats.b.row_mut(n).scaled_add(offset, &stats.mu);
+        }
     }
 }
 

@@ -18,6 +18,17 @@ use crate::support::linalg;
 /// |d|^2 of a leaf, as a share of that of the branch's longest, below which it is none.
 pub(super) const CUT: f64 = 0.16;
 
+/// Whether every column is long enough, beside the longest of its branch, to be wanted.
+pub(super) fn long_leaves(d: &Array2<f64>, members: &[Vec<usize>]) -> Vec<bool> {
+    let mut long = vec![true; d.ncols()];
+    let length = |m: usize| d.column(m).dot(&d.column(m));
+    for atoms in members.iter().filter(|atoms| atoms.len() > 1) {
+        let longest = atoms.iter().map(|&m| length(m)).fold(0.0, f64::max);
+        atoms.iter().for_each(|&m| long[m] = length(m) >= CUT * longest);
+    }
+    long
+}
+
 /// Keeps of every branch the leaves that the data want, or as many as were given; what is kept.
 pub(crate) fn prune(em: &mut Em, end: &End, root: usize, last: bool) -> Branches {
     let lengths = Lengths::of(em, last);

@@ -7,7 +7,7 @@
 use ndarray::{Array2, Axis};
 
 use super::em::Em;
-use super::prune::CUT;
+use super::prune::long_leaves;
 
 /// Leaves of one branch are correlated by more than this, unless they are on very rarely.
 const TOGETHER: f64 = 0.1;
@@ -18,12 +18,8 @@ fn leaves(em: &Em, j: usize) -> Option<Vec<(Vec<usize>, Vec<usize>)>> {
     if members.iter().all(|atoms| atoms.len() < 2) {
         return None;
     }
-    let length = |m: usize| em.d[j].column(m).dot(&em.d[j].column(m));
-    let split = |atoms: Vec<usize>| {
-        let longest = atoms.iter().map(|&m| length(m)).fold(0.0, f64::max);
-        atoms.into_iter().partition(|&m| length(m) >= CUT * longest)
-    };
-    Some(members.into_iter().map(split).collect())
+    let long = long_leaves(&em.d[j], &members);
+    Some(members.into_iter().map(|atoms| atoms.into_iter().partition(|&m| long[m])).collect())
 }
 
 /// Gives the long leaves of `weak` to `strong`, if that has short ones to give for them.
@@ -86,32 +82,11 @@ fn correlation(sizes: &Array2<f64>, a: usize, b: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::branches::{Branches, Groups};
-    use crate::input::data::Data;
-    use crate::input::prior::PriorKind;
-    use crate::learn::e_step::Posterior;
-    use crate::learn::em::Schedule;
-    use crate::learn::laws::common::{matrix, rng};
-
-    /// Three branches of two leaves each, which are the unit vectors.
-    fn with_em(check: impl Fn(&mut Em)) {
-        let mut rng = rng(1);
-        let named = [("m0", 4), ("m1", 6)].map(|(name, n)| (name.into(), matrix(&mut rng, 8, n)));
-        let data = Data::new(named.into(), false).unwrap();
-        let groups: Groups = serde_json::from_str(
-            r#"[{"m0":[0],"m1":[0,3]},{"m0":[1],"m1":[1,4]},{"m0":[2],"m1":[2,5]}]"#,
-        )
-        .unwrap();
-        let branches = Branches::new(&groups, &["m0", "m1"], &[3, 6]).unwrap();
-        let prior = PriorKind::AtomToSubspace.on(&branches);
-        let mut em = Em::new(&data, prior, Posterior::Exact, Schedule::Full, 8, 1);
-        em.d = vec![Array2::ones((4, 3)), Array2::eye(6)];
-        check(&mut em);
-    }
+    use crate::learn::tree_laws::with_three_branches;
 
     #[test]
     fn leaves_of_twins_come_together() {
-        with_em(|em| {
+        with_three_branches(|em| {
             let before = em.d.clone();
             assert!(!unite(em, 1, 0), "branch 0 has no short leaf to give");
             assert_eq!(em.d, before);
@@ -126,7 +101,7 @@ mod tests {
 
     #[test]
     fn leaves_that_do_not_go_together_part() {
-        with_em(|em| {
+        with_three_branches(|em| {
             let mut sizes = vec![Array2::zeros((8, 3)), Array2::zeros((8, 6))];
             for i in 0..8 {
                 for m in 0..6 {

@@ -12,7 +12,6 @@ use super::e_step::{Answer, Posterior, Prepared, Want, e_step};
 use super::em::Em;
 use super::stats::Stats;
 use crate::input::labels::Labels;
-use crate::input::prior::Moments;
 use crate::input::task::{NU, TaskPlan};
 use crate::support::buffer::Buffer;
 use crate::support::error::{Error, Result};
@@ -102,7 +101,7 @@ impl Labelled<'_> {
         y: ArrayView2<f64>,
         v: ArrayView2<f64>,
         want: Want,
-    ) -> (Answer, Option<Told>) {
+    ) -> (Answer, Option<Told<'_>>) {
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for (place, &sample) in samples.iter().enumerate() {
             if self.task.shown[sample] { &mut with } else { &mut without }.push(place);
@@ -110,34 +109,27 @@ impl Labelled<'_> {
         if with.is_empty() {
             return (e_step(plain, y, v, want), None);
         }
-        let labels: Vec<usize> = with.iter().map(|&place| samples[place]).collect();
-        let (n, m) = (y.ncols(), v.ncols());
-        let (w, beta2) = (&self.task.w[j], self.task.beta2[j]);
-        let c = w.nrows();
-        let h = rows_of(self.task.h.view(), &labels);
+        let (n, m, c) = (y.ncols(), v.ncols(), self.task.h.ncols());
+        let beta2 = self.task.beta2[j];
         let scale = (plain.s() / beta2).sqrt();
         let mut stacked = Buffer::stale(with.len() * (n + c));
-        let rows = with.iter().map(|&place| y.row(place)).zip(h.chunks_exact(c));
-        for (to, (y, h)) in stacked.chunks_exact_mut(n + c).zip(rows) {
-            ArrayViewMut1::from(&mut to[..n]).assign(&y);
+        for (to, &place) in stacked.chunks_exact_mut(n + c).zip(&with) {
+            ArrayViewMut1::from(&mut to[..n]).assign(&y.row(place));
+            let h = self.task.h.row(samples[place]);
             to[n..].iter_mut().zip(h).for_each(|(to, h)| *to = h * scale);
         }
-        let h = h.rows(c);
-        let some;
-        let v_with = if without.is_empty() {
-            v
-        } else {
-            some = rows_of(v, &with);
-            some.rows(m)
-        };
-        let seen = e_step(&self.stacked[j], stacked.rows(n + c), v_with, want);
-        let told = Told::new(&seen, &with, v_with, h, w, beta2, plain.s(), samples.len());
+        let dictionary = &self.stacked[j];
+        let told = |places, stacked, cov| Told { places, stacked, dictionary, beta2, c, cov };
         if without.is_empty() {
-            return (seen, Some(told));
+            let seen = e_step(dictionary, stacked.rows(n + c), v, want);
+            return (seen, Some(told(with, stacked, None)));
         }
+        let v_with = rows_of(v, &with);
+        let seen = e_step(dictionary, stacked.rows(n + c), v_with.rows(m), want);
         let (y, v) = (rows_of(y, &without), rows_of(v, &without));
         let rest = e_step(plain, y.rows(n), v.rows(m), want);
-        (joined(&[(seen, with), (rest, without)], samples.len()), Some(told))
+        let all = joined([(&seen, &with), (&rest, &without)], samples.len());
+        (all, Some(told(with, stacked, Some(seen.cov))))
     }
 }
 
@@ -151,13 +143,13 @@ fn rows_of(matrix: ArrayView2<f64>, rows: &[usize]) -> Buffer {
 }
 
 /// Brings the answers of parts back into one order.
-fn joined(parts: &[(Answer, Vec<usize>)], rows: usize) -> Answer {
+fn joined(parts: [(&Answer, &[usize]); 2], rows: usize) -> Answer {
     let m = parts.iter().map(|(part, places)| part.t.len() / places.len()).max().unwrap_or(0);
     let mut all = Answer {
-        t: Buffer::zeros(rows * m),
-        b: Buffer::zeros(rows * m),
-        quad: Buffer::zeros(rows),
-        log_det: Buffer::zeros(rows),
+        t: Buffer::stale(rows * m),
+        b: Buffer::stale(rows * m),
+        quad: Buffer::stale(rows),
+        log_det: Buffer::stale(rows),
         cov: Buffer::zeros(parts[0].0.cov.len()),
     };
     for (part, places) in parts {
@@ -168,82 +160,90 @@ fn joined(parts: &[(Answer, Vec<usize>)], rows: usize) -> Answer {
             all.quad[to] = part.quad[from];
             all.log_det[to] = part.log_det[from];
         }
-        all.cov.iter_mut().zip(part.cov.iter()).for_each(|(sum, cov)| *sum += cov);
+        all.cov.iter_mut().zip(&*part.cov).for_each(|(sum, cov)| *sum += cov);
     }
     all
 }
 
-/// What labels added to the posteriors of a chunk.
-pub(crate) struct Told {
-    /// |h - W mu|^2 / beta^2 by place; none where there is no label.
-    misfit: Vec<Option<f64>>,
-    /// The part of the degrees of freedom in use that the labels account for.
-    share: f64,
-    constants: f64,
-    /// Sum of mu^2 over the labelled samples.
-    energy: Array1<f64>,
-    sums: LabelSums,
+/// The labelled samples of a chunk, and what they were coded with.
+pub(crate) struct Told<'a> {
+    /// Where they stand in the chunk.
+    places: Vec<usize>,
+    /// y and (sigma/beta) h, a row a sample.
+    stacked: Buffer,
+    dictionary: &'a Prepared,
+    beta2: f64,
+    /// Number of labels.
+    c: usize,
+    /// The sum of their Sigma, where the chunk has other samples too.
+    cov: Option<Buffer>,
 }
 
-impl Told {
-    #[allow(clippy::too_many_arguments)] // all of them letters of one formula
-    fn new(
-        seen: &Answer,
-        places: &[usize],
-        v: ArrayView2<f64>,
-        h: ArrayView2<f64>,
-        w: &Array2<f64>,
-        beta2: f64,
-        s: f64,
-        rows: usize,
-    ) -> Self {
-        let (m, c) = (w.ncols(), w.nrows() as f64);
-        // The gate of the E-step keeps it in standard layout.
-        let v = v.to_slice().unwrap_or(&[]);
-        let (used, _) = Moments { v, t: &seen.t, b: &seen.b }.used_and_fitted();
-        let mut mu = Buffer::stale(v.len());
-        mu.iter_mut().zip(v).zip(&*seen.t).for_each(|((mu, v), t)| *mu = v * t);
-        let mu = mu.rows(m);
-        let left = &h - &linalg::product(mu, w.t());
+impl Told<'_> {
+    /// What labels added to the posteriors of a chunk: `mu` and `used`, its sums of v b, are of all
+    /// its samples, as is `cov`, their sum of Sigma, if that is known.
+    pub fn accounts(&self, mu: ArrayView2<f64>, used: &[f64], cov: &Buffer) -> Accounts {
+        let (rows, m) = mu.dim();
+        let (width, s) = (self.dictionary.d().nrows(), self.dictionary.s());
+        let n = width - self.c;
+        let some;
+        let mu = if self.places.len() == rows {
+            mu
+        } else {
+            some = rows_of(mu, &self.places);
+            some.rows(m)
+        };
+        let (stacked, dictionary) = (self.stacked.rows(width), self.dictionary.d());
+        let (h, w) = (stacked.slice(s![.., n..]), dictionary.slice(s![n.., ..]));
+        let mut fitted = Buffer::stale(h.len());
+        linalg::set_product(fitted.rows_mut(self.c), mu, w.t());
         let mut misfit = vec![None; rows];
-        for (left, &place) in left.rows().into_iter().zip(places) {
-            misfit[place] = Some(left.dot(&left) / beta2);
+        for ((fitted, h), &place) in fitted.chunks_exact(self.c).zip(h.rows()).zip(&self.places) {
+            let square: f64 = fitted.iter().zip(h).map(|(fitted, h)| (h - fitted).powi(2)).sum();
+            misfit[place] = Some(square / s);
         }
-        let mut sums =
-            LabelSums { count: places.len(), c: linalg::gram(mu), hmu: linalg::product(h.t(), mu) };
-        let energy = sums.c.diag().to_owned();
+        let c = linalg::gram(mu);
+        let mut hmu = linalg::product(h.t(), mu);
+        hmu *= (self.beta2 / s).sqrt();
+        let energy = c.diag().to_owned();
+        let mut sums = LabelSums { count: self.places.len(), c, hmu };
         let mut share = 0.0;
-        if let Ok(cov) = ArrayView2::from_shape((m, m), &seen.cov) {
+        if let Ok(cov) = ArrayView2::from_shape((m, m), self.cov.as_ref().unwrap_or(cov)) {
             // tr(W Sigma W^T) / beta^2 of tr(W Sigma W^T) / beta^2 + tr(D Sigma D^T) / s = sum v b
-            let by_labels = (&linalg::product(w.view(), cov) * w).sum() / beta2;
+            let by_labels = (&linalg::product(w, cov) * &w).sum() / s;
+            let used: f64 = self.places.iter().map(|&place| used[place]).sum();
             share = if used > 0.0 { (by_labels / used).clamp(0.0, 1.0) } else { 0.0 };
             sums.c += &cov;
         }
         // The stacked values are labels times sigma / beta.
-        let constants = -0.5 * c * places.len() as f64 * (TAU.ln() - (s / beta2).ln());
-        Told { misfit, share, constants, energy, sums }
+        let each = -0.5 * self.c as f64 * (TAU.ln() - (s / self.beta2).ln());
+        Accounts { misfit, share, constants: each * sums.count as f64, energy, sums }
     }
+}
 
-    pub fn misfit(&self, place: usize) -> f64 {
-        self.misfit[place].unwrap_or(0.0)
-    }
-
-    pub fn share(&self, place: usize) -> f64 {
-        self.misfit[place].map_or(0.0, |_| self.share)
-    }
-
+/// What labels added to the posteriors of a chunk.
+pub(crate) struct Accounts {
+    /// |h - W mu|^2 / beta^2 by place; none where there is no label.
+    misfit: Vec<Option<f64>>,
+    /// The part of the degrees of freedom in use that the labels account for.
+    share: f64,
     /// What log p(y, h) has beside the stacked observation's log|S| and quadratic form.
-    pub fn constants(&self) -> f64 {
-        self.constants
-    }
+    pub constants: f64,
+    /// Sum of mu^2 over the labelled samples.
+    pub energy: Array1<f64>,
+    pub sums: LabelSums,
+}
 
-    /// Sums of mu mu^T + Sigma and of mu^2 over all samples, if `count`, all there are, have labels.
-    pub fn moments(&self, count: usize) -> Option<(Array2<f64>, Array1<f64>)> {
-        (self.sums.count == count).then(|| (self.sums.c.clone(), self.energy.clone()))
-    }
-
-    pub fn sums(&self, learn: bool) -> Option<LabelSums> {
-        learn.then(|| self.sums.clone())
+impl Accounts {
+    /// Takes the labels' share off the sums of v b, and adds their misfit to those of v t^2, so that
+    /// y^T S^-1 y less the latter is the residual of y alone.
+    pub fn take_off(&self, vb: &mut [f64], vtt: &mut [f64]) {
+        for ((vb, vtt), misfit) in vb.iter_mut().zip(vtt).zip(&self.misfit) {
+            if let Some(misfit) = misfit {
+                *vb *= 1.0 - self.share;
+                *vtt += misfit;
+            }
+        }
     }
 }
 

@@ -49,6 +49,21 @@ fn em<'a>(data: &'a Data, prior: Arc<dyn Prior>) -> Em<'a> {
     em
 }
 
+/// Three branches of two leaves each, which are the unit vectors: k and k + 3 under root k.
+pub(super) fn with_three_branches(check: impl Fn(&mut Em)) {
+    let data = data(1, 8, &[4, 6], false);
+    let groups: Groups = serde_json::from_str(
+        r#"[{"m0":[0],"m1":[0,3]},{"m0":[1],"m1":[1,4]},{"m0":[2],"m1":[2,5]}]"#,
+    )
+    .unwrap();
+    let branches = Branches::new(&groups, &["m0", "m1"], &[3, 6]).unwrap();
+    let prior = PriorKind::AtomToSubspace.on(&branches);
+    let mut em = Em::new(&data, prior, Posterior::Exact, Schedule::Full, 8, 1);
+    em.d = vec![Array2::ones((4, 3)), Array2::eye(6)];
+    em.s = vec![0.1, 0.1];
+    check(&mut em);
+}
+
 /// The hierarchical prior with the paper's S matrices and 2 M_2 latents, one step.
 #[test]
 fn hierarchical_is_the_papers_with_doubled_latents() {

@@ -20,9 +20,11 @@ thread_local! {
 /// when it is dropped.
 #[derive(Debug, Default)]
 pub struct Buffer {
+    /// As long as they ever were: to grow again, they would have to be cleared.
     values: Vec<f64>,
-    /// Where in `values` the array begins.
+    /// Where in `values` the array begins and ends.
     from: usize,
+    to: usize,
 }
 
 impl Buffer {
@@ -38,8 +40,9 @@ impl Buffer {
         let mut values = FREE.with_borrow_mut(|free| smallest_that_fits(free, room));
         values.reserve_exact(room.saturating_sub(values.len()));
         let from = values.as_ptr().align_offset(LINE).min(room - len);
-        values.resize(from + len, 0.0);
-        Buffer { values, from }
+        let to = from + len;
+        values.resize(to.max(values.len()), 0.0);
+        Buffer { values, from, to }
     }
 
     /// The numbers as rows of `width`.
@@ -81,13 +84,13 @@ impl Drop for Buffer {
 impl Deref for Buffer {
     type Target = [f64];
     fn deref(&self) -> &[f64] {
-        &self.values[self.from..]
+        &self.values[self.from..self.to]
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f64] {
-        &mut self.values[self.from..]
+        &mut self.values[self.from..self.to]
     }
 }
 

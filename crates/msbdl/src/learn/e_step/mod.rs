@@ -98,6 +98,10 @@ impl Prepared {
     pub(crate) fn s(&self) -> f64 {
         self.s
     }
+
+    pub(crate) fn d(&self) -> ArrayView2<'_, f64> {
+        self.d.view()
+    }
 }
 
 /// What the E-step says of a set of samples; rows are samples.

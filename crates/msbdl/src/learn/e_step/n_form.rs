@@ -53,15 +53,17 @@ pub(super) unsafe fn run<V: Lanes, const T: usize>(task: &Task, rows: &[usize], 
                     Some(pairs) => pairs.form::<V>(&work.v, m, place),
                     None => work.form_s::<V, T>(task, place),
                 }
+                let direct = work.direct::<V, T>(task, place);
                 let begin = Augmented {
                     square: work.pairs.as_ref().map(|pairs| pairs.square(place)),
                     packed: &work.packed,
                     last: &work.last,
                     shape,
                     m,
+                    direct,
                 };
                 eliminate::<V, T>(&mut work.panel, &begin, shape, false);
-                work.read_out::<V, T>(task, group, place, out);
+                work.read_out::<V, T>(task, group, place, direct, out);
             }
         }
         if let Some(sums) = &mut sums {
@@ -117,7 +119,27 @@ fn last_block<V: Lanes, const T: usize>(task: &Task, shape: Shape) -> Buffer {
     last
 }
 
-/// [S | D | y]
+/// Z = U^-T D V, solved for where it is to be: all blocks of atoms but the one that y is in.
+#[derive(Clone, Copy)]
+struct Direct {
+    /// Variances of the group: [atom][lane].
+    v: *const f64,
+    /// The group's rows in the first block of Z, and how far those in the next block are.
+    z: *mut f64,
+    stride: usize,
+    n: usize,
+    blocks: usize,
+}
+
+impl Direct {
+    /// Where block `c` of Z is.
+    fn block(&self, c: usize) -> Option<*mut f64> {
+        // SAFETY: Z has as many blocks, `stride` apart.
+        (c < self.blocks).then(|| unsafe { self.z.add(c * self.stride) })
+    }
+}
+
+/// [S | D | y], or, if Z is solved for, [S | D V | y] with D itself in the block of y.
 struct Augmented<'a> {
     /// S, if it is not in the panel.
     square: Option<&'a [f64]>,
@@ -125,6 +147,7 @@ struct Augmented<'a> {
     last: &'a [f64],
     shape: Shape,
     m: usize,
+    direct: Option<Direct>,
 }
 
 impl<V: Lanes, const T: usize> Begin<V, T> for Augmented<'_> {
@@ -150,12 +173,40 @@ impl<V: Lanes, const T: usize> Begin<V, T> for Augmented<'_> {
                     tile[i][k] = V::splat(*d.add(k * T + i));
                 }
             }
+            if let Some(direct) = self.direct {
+                for k in 0..T {
+                    let v = V::load(direct.v.add((c * T + k) * V::W));
+                    for i in 0..T {
+                        tile[i][k] = tile[i][k].mul(v);
+                    }
+                }
+            }
             tile
         }
+    }
+
+    #[inline(always)]
+    fn elsewhere(&self, c: usize) -> Option<(*mut f64, usize)> {
+        let direct = self.direct?;
+        Some((direct.block(c.checked_sub(self.shape.square::<T>())?)?, direct.n))
     }
 }
 
 impl Work<'_> {
+    /// Solves for Z at once if it is to be summed, unless t and b are asked for where v is nought, as
+    /// it also is in lanes without a sample.
+    fn direct<V: Lanes, const T: usize>(&mut self, task: &Task, place: usize) -> Option<Direct> {
+        let (n, m) = (task.n(), task.m());
+        let v = &self.v[place * m * V::W..(place + 1) * m * V::W];
+        let all_alive = || v.iter().all(|v| *v > super::ALIVE * task.s);
+        if self.z.is_empty() || (task.want.slopes && !all_alive()) {
+            return None;
+        }
+        let rows = n * T * V::W;
+        let z = self.z[place * rows..].as_mut_ptr();
+        Some(Direct { v: v.as_ptr(), z, stride: self.deep * rows, n, blocks: m / T })
+    }
+
     /// Puts the variances of some groups into `v`.
     fn load_v<V: Lanes>(&mut self, task: &Task, some: &[usize]) {
         if !some.len().is_multiple_of(V::W) {
@@ -224,6 +275,7 @@ impl Work<'_> {
         task: &Task,
         group: &[usize],
         place: usize,
+        direct: Option<Direct>,
         out: &mut Answer,
     ) {
         let (n, m, at) = (task.n(), task.m(), self.shape);
@@ -233,24 +285,32 @@ impl Work<'_> {
             // SAFETY: this block of the right-hand side and column m have `rows` rows; z has
             // n rows for every group and as many blocks as t and b.
             unsafe {
-                let x = self.panel.as_ptr().add(at.at::<V, T>(0, at.rows + block * T));
                 let w = self.panel.as_ptr().add(w);
-                let here = if keep { (block * self.deep + place) * n * T * V::W } else { 0 };
-                let z = self.z.as_mut_ptr().add(here);
                 let (mut sum_t, mut sum_b) = ([V::splat(0.0); T], [V::splat(0.0); T]);
                 let mut v = [V::splat(0.0); T];
                 for i in 0..T.min(m - block * T) {
                     v[i] = V::load(self.v.as_ptr().add((place * m + block * T + i) * V::W));
                 }
-                for p in 0..n {
-                    let w = V::load(w.add(p * T * V::W));
+                if let Some(z) = direct.and_then(|direct| direct.block(block)) {
+                    add_products::<V, T>(&mut sum_t, &mut sum_b, z, w, n);
                     for i in 0..T {
-                        let here = (p * T + i) * V::W;
-                        let x = V::load(x.add(here));
-                        sum_t[i] = sum_t[i].fma(x, w);
-                        sum_b[i] = sum_b[i].fma(x, x);
-                        if keep {
-                            x.mul(v[i]).store(z.add(here));
+                        // 1 / v, and nought where v is.
+                        let square = V::splat(f64::MIN_POSITIVE).fma(v[i], v[i]);
+                        let inverse = v[i].div(square);
+                        sum_t[i] = sum_t[i].mul(inverse);
+                        sum_b[i] = sum_b[i].mul(inverse).mul(inverse);
+                    }
+                } else {
+                    let x = self.panel.as_ptr().add(at.at::<V, T>(0, at.rows + block * T));
+                    add_products::<V, T>(&mut sum_t, &mut sum_b, x, w, n);
+                    if keep {
+                        let z = self.z.as_mut_ptr();
+                        let z = z.add((block * self.deep + place) * n * T * V::W);
+                        for p in 0..n {
+                            for i in 0..T {
+                                let here = (p * T + i) * V::W;
+                                V::load(x.add(here)).mul(v[i]).store(z.add(here));
+                            }
                         }
                     }
                 }
@@ -270,6 +330,31 @@ impl Work<'_> {
             out.quad[row] = (0..n).map(|p| self.panel[w + p * T * V::W + lane].powi(2)).sum();
             out.log_det[row] =
                 -2.0 * sum_of_logs((0..n).map(|p| self.panel[at.at::<V, T>(p, p) + lane]));
+        }
+    }
+}
+
+/// Adds x^T w to `t` and the squares of x to `b`, over `n` rows of a block.
+///
+/// # Safety
+/// `x` is readable for n * T registers, `w` for one in T of as many.
+#[inline(always)]
+unsafe fn add_products<V: Lanes, const T: usize>(
+    t: &mut [V; T],
+    b: &mut [V; T],
+    x: *const f64,
+    w: *const f64,
+    n: usize,
+) {
+    for p in 0..n {
+        // SAFETY: p < n.
+        unsafe {
+            let w = V::load(w.add(p * T * V::W));
+            for i in 0..T {
+                let x = V::load(x.add((p * T + i) * V::W));
+                t[i] = t[i].fma(x, w);
+                b[i] = b[i].fma(x, x);
+            }
         }
     }
 }

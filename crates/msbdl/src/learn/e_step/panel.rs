@@ -108,16 +108,38 @@ pub(super) unsafe fn store_tile<V: Lanes, const T: usize>(tile: &[[V; T]; T], p:
     }
 }
 
+/// The first `count` rows of a tile.
+///
+/// # Safety
+/// `p` is writable for count * T registers.
+#[inline(always)]
+unsafe fn store_rows<V: Lanes, const T: usize>(tile: &[[V; T]; T], p: *mut f64, count: usize) {
+    for (i, row) in tile.iter().enumerate().take(count) {
+        for k in 0..T {
+            // SAFETY: as the caller vouches.
+            unsafe { row[k].store(p.add((i * T + k) * V::W)) };
+        }
+    }
+}
+
 /// Blocks that are eliminated together.
 const TOGETHER: usize = 4;
 
 /// Where elimination finds the tiles of [S | X] that it begins with.
 pub(super) trait Begin<V: Lanes, const T: usize> {
-    /// The tile of rows r T.. in block `c`; `here` is its place in the panel.
+    /// The tile of rows r T.. in block `c`; `here` is where its solution goes.
     ///
     /// # Safety
-    /// `c` and `r` are within the shape, and `here` is readable for T * T registers.
+    /// `c` and `r` are within the shape, and `here`, if it is in the panel, is readable for T * T
+    /// registers.
     unsafe fn tile(&self, c: usize, r: usize, here: *const f64) -> [[V; T]; T];
+
+    /// Where the solution of right-hand block `c` is to be, if not in the panel, and how many rows
+    /// are kept there: more than the shape has in all tiles but the last.
+    #[inline(always)]
+    fn elsewhere(&self, _c: usize) -> Option<(*mut f64, usize)> {
+        None
+    }
 }
 
 /// S from the panel itself, X from an array that is laid out like the panel's right-hand blocks.
@@ -149,8 +171,8 @@ impl<V: Lanes, const T: usize> Begin<V, T> for Beside<'_> {
 /// and the zeros of its solution are skipped.
 ///
 /// # Safety
-/// `panel` holds `shape.len()` values, and `begin` knows all tiles; S is positive definite in
-/// every lane.
+/// `panel` holds `shape.len()` values, and `begin` knows all tiles; what it has elsewhere is
+/// writable. S is positive definite in every lane.
 #[inline(always)]
 pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
     panel: &mut [f64],
@@ -172,9 +194,12 @@ pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
                 if r < first {
                     continue;
                 }
-                // SAFETY: every offset is below shape.len(): block < blocks, row < rows.
+                // SAFETY: every offset is below shape.len(), since block < blocks and row < rows, or
+                // among the rows that `elsewhere` has room for.
                 unsafe {
-                    let (left, column) = (base.add(r * stride), base.add(c * stride));
+                    let left = base.add(r * stride);
+                    let elsewhere = begin.elsewhere(c);
+                    let (column, rows) = elsewhere.unwrap_or((base.add(c * stride), shape.rows));
                     let tile_at = r * T * T * V::W;
                     let mut acc = begin.tile(c, r, column.add(tile_at));
                     tile::<V, T, true>(&mut acc, left, column, first * T, r * T);
@@ -183,7 +208,11 @@ pub(super) unsafe fn eliminate<V: Lanes, const T: usize>(
                     } else {
                         solve(&mut acc, left.add(tile_at));
                     }
-                    store_tile(&acc, column.add(tile_at));
+                    if (r + 1) * T <= rows {
+                        store_tile(&acc, column.add(tile_at));
+                    } else {
+                        store_rows(&acc, column.add(tile_at), rows - r * T);
+                    }
                 }
             }
         }

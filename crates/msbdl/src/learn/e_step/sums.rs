@@ -11,6 +11,36 @@ use crate::support::buffer::Buffer;
 const ROWS_BYTES: usize = 1 << 11;
 const LEFT_BYTES: usize = 20_000;
 
+/// acc += sum over rows `from..to` of a[row][i] * b[row][k] for k below `K`, and of these for k
+/// from i on if `DIAGONAL`: what is wanted of tiles at the edge and on the diagonal.
+///
+/// # Safety
+/// `a` and `b` point to blocks of at least `to` rows.
+#[inline(always)]
+unsafe fn part_of_tile<V: Lanes, const T: usize, const K: usize, const DIAGONAL: bool>(
+    acc: &mut [[V; T]; T],
+    a: *const f64,
+    b: *const f64,
+    from: usize,
+    to: usize,
+) {
+    for row in from..to {
+        // SAFETY: row < to, within both blocks.
+        unsafe {
+            let mut right = [V::splat(0.0); T];
+            for k in 0..K.min(T) {
+                right[k] = V::load(b.add((row * T + k) * V::W));
+            }
+            for i in 0..T {
+                let left = V::load(a.add((row * T + i) * V::W));
+                for k in if DIAGONAL { i } else { 0 }..K.min(T) {
+                    acc[i][k] = acc[i][k].fma(left, right[k]);
+                }
+            }
+        }
+    }
+}
+
 /// Z^T Z in the order in which it is summed.
 pub(super) struct Sums {
     /// Rows of Z at once.
@@ -19,6 +49,8 @@ pub(super) struct Sums {
     tiles: Vec<(usize, usize)>,
     /// Lane-wise sums: [tile][T][T][lane].
     values: Buffer,
+    /// Atoms.
+    m: usize,
 }
 
 impl Sums {
@@ -34,7 +66,7 @@ impl Sums {
         });
         let tiles: Vec<_> = tiles.collect();
         let values = Buffer::zeros(tiles.len() * T * T * V::W);
-        Sums { slice, tiles, values }
+        Sums { slice, tiles, values, m }
     }
 
     /// Adds Z^T Z of `rows` rows, lane by lane.
@@ -52,7 +84,17 @@ impl Sums {
                 unsafe {
                     let mut acc = load_tile::<V, T>(sums.as_ptr());
                     let (left, right) = (z.as_ptr().add(i * stride), z.as_ptr().add(j * stride));
-                    tile::<V, T, false>(&mut acc, left, right, from, to);
+                    match (self.m - j * T).min(T) {
+                        width if width == T && i == j => {
+                            part_of_tile::<V, T, T, true>(&mut acc, left, right, from, to)
+                        }
+                        width if width == T => tile::<V, T, false>(&mut acc, left, right, from, to),
+                        1 => part_of_tile::<V, T, 1, false>(&mut acc, left, right, from, to),
+                        2 => part_of_tile::<V, T, 2, false>(&mut acc, left, right, from, to),
+                        3 => part_of_tile::<V, T, 3, false>(&mut acc, left, right, from, to),
+                        // Four of five are not worth a loop of their own.
+                        _ => tile::<V, T, false>(&mut acc, left, right, from, to),
+                    }
                     store_tile(&acc, sums.as_mut_ptr());
                 }
             }
