@@ -81,8 +81,9 @@ def test_ctrl_c_leaves_the_model_so_far() -> None:
 @pytest.mark.usefixtures("_listening")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_ctrl_c_ends_coding_and_batches_and_changes_nothing() -> None:
-    X = MultiView(draw(800, {"a": 60, "b": 50}, 200))
-    model = MSBDL(n_atoms=80, max_iter=2).fit(X)
+    # Coding takes many times as long as a pressed Ctrl-C waits at most, 50 ms.
+    X = MultiView(draw(12_000, {"a": 60, "b": 50}, 200))
+    model = MSBDL(n_atoms=80, max_iter=2).fit(X[:800])
     before = model.dictionaries_["a"]
     for work in (model.encode, model.partial_fit):
         start = time.perf_counter()
