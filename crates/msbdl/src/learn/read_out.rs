@@ -4,7 +4,7 @@
 //! W_j is learnt from codes that have seen the label, which the codes of test samples have not;
 //! logistic regression on codes of the latter kind makes good what that costs.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, concatenate, s};
 use rayon::prelude::*;
 
 use crate::input::data::Data;
@@ -13,6 +13,7 @@ use crate::input::task::TaskPlan;
 use crate::model::Model;
 use crate::model::classifier::{
     Classifier, Head, Logistic, Projection, ReadOut, ReadOutReport, ValidationReport, design,
+    log_variances,
 };
 use crate::model::soft::SoftCodes;
 use crate::support::logistic::{self, Affine};
@@ -263,14 +264,34 @@ impl Cases<'_> {
             }
         };
         let tried = self.tried(&x, &rows);
-        let mut judged = tried.affine.clone();
-        let mut last = self.fitted(&x, &rows, tried.ridge, &tried.affine);
+        // A vote in company sees nothing of the others but what they did to its own codes.
+        let company = uses.len() == 1 && !alone && self.data.modalities().len() > 1;
+        let wider = company
+            .then(|| Beside::new(&x, log_variances(codes, &uses, &rows)))
+            .map(|beside| (self.tried(&beside.x, &rows), beside))
+            .filter(|(wider, _)| pays(&tried.losses - &wider.losses));
+        let head = |variances, affine| Head { uses: uses.clone(), alone, variances, affine };
+        Some(match wider {
+            Some((tried, beside)) => {
+                let (judged, last) = self.judged_and_last(&beside.x, &rows, tried);
+                (head(true, beside.plain(judged)), head(true, beside.plain(last)))
+            }
+            None => {
+                let (judged, last) = self.judged_and_last(&x, &rows, tried);
+                (head(false, judged), head(false, last))
+            }
+        })
+    }
+
+    /// The regression that was tried, and one on all of `rows`.
+    fn judged_and_last(&self, x: &Array2<f64>, rows: &[usize], tried: Tried) -> (Affine, Affine) {
+        let mut judged = tried.affine;
+        let mut last = self.fitted(x, rows, tried.ridge, &judged);
         for affine in [&mut judged, &mut last] {
             affine.a *= tried.temperature;
             affine.b *= tried.temperature;
         }
-        let head = |affine| Head { uses: uses.clone(), alone, affine };
-        Some((head(judged), head(last)))
+        (judged, last)
     }
 
     /// Fits on all of `rows`, to which the rows of `x` belong.
@@ -278,8 +299,7 @@ impl Cases<'_> {
         let h = self.h.select(Axis(0), rows);
         let weight = self.weight.select(Axis(0), rows);
         // The ridge is meant for codes of unit size.
-        let size = (x.iter().map(|x| x * x).sum::<f64>() / x.len().max(1) as f64).sqrt();
-        let size = if size > 0.0 { size } else { 1.0 };
+        let size = if size(x) > 0.0 { size(x) } else { 1.0 };
         let start = Affine { a: &start.a * size, b: start.b.clone() };
         let mut found =
             logistic::fit((x / size).view(), h.view(), &weight, self.kind, ridge, &start);
@@ -325,6 +345,37 @@ struct Tried {
     ridge: f64,
     temperature: f64,
     losses: Array1<f64>,
+}
+
+/// Columns with others beside them that were centred and brought to the same size.
+struct Beside {
+    x: Array2<f64>,
+    centre: Array1<f64>,
+    factor: f64,
+}
+
+impl Beside {
+    fn new(x: &Array2<f64>, others: Array2<f64>) -> Self {
+        let centre = others.mean_axis(Axis(0)).unwrap_or_default();
+        let others = others - &centre;
+        let (to, from) = (size(x), size(&others));
+        let factor = if to > 0.0 && from > 0.0 { to / from } else { 1.0 };
+        Beside { x: concatenate![Axis(1), *x, others * factor], centre, factor }
+    }
+
+    /// The same regression for the others as they were.
+    fn plain(&self, mut affine: Affine) -> Affine {
+        let first = self.x.ncols() - self.centre.len();
+        let mut a = affine.a.slice_mut(s![.., first..]);
+        a *= self.factor;
+        affine.b -= &a.dot(&self.centre);
+        affine
+    }
+}
+
+/// Root of the mean square.
+fn size(x: &Array2<f64>) -> f64 {
+    (x.iter().map(|x| x * x).sum::<f64>() / x.len().max(1) as f64).sqrt()
 }
 
 fn mean(x: &Array1<f64>) -> f64 {

@@ -70,6 +70,9 @@ pub struct Head {
     pub uses: Vec<usize>,
     /// For samples that have no other modality, and were coded without.
     pub alone: bool,
+    /// Whether log-variances of the codes stand beside them: they tell which atoms the other
+    /// modalities ask for.
+    pub variances: bool,
     pub(crate) affine: Affine,
 }
 
@@ -220,14 +223,30 @@ impl Logistic {
 
 impl Head {
     fn scores(&self, codes: &SoftCodes, places: &[usize], rows: &[usize]) -> Array2<f64> {
-        self.affine.scores(design(codes, places, rows).view())
+        let x = design(codes, places, rows);
+        match self.variances {
+            true => self
+                .affine
+                .scores(concatenate![Axis(1), x, log_variances(codes, places, rows)].view()),
+            false => self.affine.scores(x.view()),
+        }
     }
 }
 
 /// The codes of some modalities side by side.
 pub(crate) fn design(codes: &SoftCodes, places: &[usize], rows: &[usize]) -> Array2<f64> {
-    let parts: Vec<_> =
-        places.iter().map(|&place| codes.mean[place].select(Axis(0), rows)).collect();
+    side_by_side(&codes.mean, places, rows)
+}
+
+/// Logarithms of the codes' variances, of some modalities side by side.
+pub(crate) fn log_variances(codes: &SoftCodes, places: &[usize], rows: &[usize]) -> Array2<f64> {
+    /// In the library's units, in which data have unit size: all that is smaller is nought.
+    const LEAST: f64 = 1e-12;
+    side_by_side(&codes.variance, places, rows).mapv_into(|variance| variance.max(LEAST).ln())
+}
+
+fn side_by_side(arrays: &[Array2<f64>], places: &[usize], rows: &[usize]) -> Array2<f64> {
+    let parts: Vec<_> = places.iter().map(|&place| arrays[place].select(Axis(0), rows)).collect();
     let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
     // The parts have the same rows by construction.
     concatenate(Axis(1), &views).unwrap_or_default()

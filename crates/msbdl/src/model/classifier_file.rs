@@ -37,6 +37,8 @@ struct HeadEntry {
     /// Places of the modalities.
     uses: Vec<usize>,
     alone: bool,
+    #[serde(default)]
+    variances: bool,
 }
 
 impl ClassifierEntry {
@@ -55,7 +57,11 @@ impl ClassifierEntry {
             logistic_values: classifier.logistic.values,
             agreement: classifier.logistic.agreement,
             heads: heads
-                .map(|head| HeadEntry { uses: head.uses.clone(), alone: head.alone })
+                .map(|head| HeadEntry {
+                    uses: head.uses.clone(),
+                    alone: head.alone,
+                    variances: head.variances,
+                })
                 .collect(),
             validation: classifier.validation.clone(),
         }
@@ -77,17 +83,18 @@ impl ClassifierEntry {
             weights.push(matrix(tensors, &tensor("classifier", &modality.name), c, atoms(j))?);
         }
         let mut heads = Vec::new();
-        for (k, HeadEntry { uses, alone }) in self.heads.into_iter().enumerate() {
+        for (k, HeadEntry { uses, alone, variances }) in self.heads.into_iter().enumerate() {
             if let Some(j) = uses.iter().find(|&&j| j >= modalities.len()) {
                 return Err(format!(
                     "logistic regression {k} uses modality {j}, which is not there"
                 ));
             }
             let values = |j: usize| if self.logistic_values { modalities[j].mean.len() } else { 0 };
-            let width = uses.iter().map(|&j| atoms(j) + values(j)).sum();
+            let codes = |j: usize| if variances { 2 * atoms(j) } else { atoms(j) };
+            let width = uses.iter().map(|&j| codes(j) + values(j)).sum();
             let a = matrix(tensors, &head_tensor(k, "weights"), c, width)?;
             let b = Array1::from(read(tensors, &head_tensor(k, "constants"), &[c])?);
-            heads.push(Head { uses, alone, affine: Affine { a, b } });
+            heads.push(Head { uses, alone, variances, affine: Affine { a, b } });
         }
         for (what, x) in [
             ("noise of the projection", self.projection_noise),
