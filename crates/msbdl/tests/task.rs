@@ -169,6 +169,49 @@ fn values_help_where_codes_do_not_tell() {
 }
 
 /// Labels that mean nothing are told no better than by chance.
+/// Two classes, each with atoms of its own and coefficients of either sign: only the support tells
+/// them apart, and the noisy view sees it through the other alone.
+fn supports(seed: u64, l: usize) -> (Views, Vec<usize>) {
+    let mut atoms = rng(2);
+    let mut random = rng(seed);
+    let classes: Vec<usize> = (0..l).map(|i| i % 2).collect();
+    let on = Array2::from_shape_fn((l, 8), |(i, k)| {
+        if k / 4 == classes[i] && random.random_bool(0.5) { 1.0 } else { 0.0 }
+    });
+    let views = [("clear", 0.05), ("noisy", 1.0)].into_iter().map(|(name, noise)| {
+        let mut draw = |m| Array2::from_shape_fn((l, m), |_| random.sample(StandardNormal));
+        let x: Array2<f64> = draw(8) * &on;
+        (name.to_owned(), x.dot(&common::matrix(&mut atoms, 8, 10)) + draw(10) * noise)
+    });
+    (views.collect(), classes)
+}
+
+#[test]
+fn a_vote_hears_what_the_company_asks_for() {
+    for seed in 0..3 {
+        let (views, classes) = supports(seed, 600);
+        let labels = Labels::classes(&some(&classes)).unwrap();
+        let model = learn(&views, &labels, &TaskConfig::default(), &Config::new(8));
+        let heads = &model.classifier.as_ref().unwrap().logistic.heads;
+        let places: Vec<_> =
+            heads.iter().filter(|head| head.variances).map(|head| head.uses.clone()).collect();
+        assert!(places.contains(&vec![1]), "{places:?}");
+        let votes = heads.iter().filter(|head| head.variances);
+        assert!(votes.into_iter().all(|head| !head.alone && head.uses.len() == 1));
+        let (test, truth) = supports(seed + 10, 300);
+        let told = |model: &Model, views: Views| {
+            let told = model.predict_by(views, Some(ReadOut::Logistic), 1).unwrap();
+            told.votes.last().unwrap().probability.clone()
+        };
+        let in_company = told(&model, test.clone());
+        let vote = accuracy(&truth, &in_company);
+        let alone = accuracy(&truth, &told(&model, vec![test[1].clone()]));
+        assert!(vote > 0.8 && vote > alone + 0.1, "{vote} in company, {alone} alone");
+        let read = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!(told(&read, test), in_company);
+    }
+}
+
 #[test]
 fn shuffled_labels_are_told_at_chance() {
     let mut mean = 0.0;

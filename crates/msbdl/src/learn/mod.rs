@@ -2,6 +2,7 @@
 
 pub(crate) mod auto;
 pub(crate) mod axes;
+mod beside;
 pub(crate) mod clean;
 pub(crate) mod codes;
 pub mod e_step;

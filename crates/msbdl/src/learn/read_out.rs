@@ -4,9 +4,10 @@
 //! W_j is learnt from codes that have seen the label, which the codes of test samples have not;
 //! logistic regression on codes of the latter kind makes good what that costs.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
+use super::beside::{Beside, size};
 use crate::input::data::Data;
 use crate::input::labels::{LabelKind, Labels};
 use crate::input::task::TaskPlan;
@@ -345,37 +346,6 @@ struct Tried {
     ridge: f64,
     temperature: f64,
     losses: Array1<f64>,
-}
-
-/// Columns with others beside them that were centred and brought to the same size.
-struct Beside {
-    x: Array2<f64>,
-    centre: Array1<f64>,
-    factor: f64,
-}
-
-impl Beside {
-    fn new(x: &Array2<f64>, others: Array2<f64>) -> Self {
-        let centre = others.mean_axis(Axis(0)).unwrap_or_default();
-        let others = others - &centre;
-        let (to, from) = (size(x), size(&others));
-        let factor = if to > 0.0 && from > 0.0 { to / from } else { 1.0 };
-        Beside { x: concatenate![Axis(1), *x, others * factor], centre, factor }
-    }
-
-    /// The same regression for the others as they were.
-    fn plain(&self, mut affine: Affine) -> Affine {
-        let first = self.x.ncols() - self.centre.len();
-        let mut a = affine.a.slice_mut(s![.., first..]);
-        a *= self.factor;
-        affine.b -= &a.dot(&self.centre);
-        affine
-    }
-}
-
-/// Root of the mean square.
-fn size(x: &Array2<f64>) -> f64 {
-    (x.iter().map(|x| x * x).sum::<f64>() / x.len().max(1) as f64).sqrt()
 }
 
 fn mean(x: &Array1<f64>) -> f64 {
