@@ -196,9 +196,9 @@ sigma_inf, alpha, max_iter, center, random_state, n_jobs, verbose, callback
         return self._ordered([block[0] for block in self._predictions(X)], 0.0)
 
     def votes(self, X: Any) -> dict[str, NDArray[np.float64]]:
-        """Probabilities by what each modality that is given says by itself.
+        """Probabilities by the codes of each modality that is given.
 
-        The others still help to code it. Rows of samples that lack a modality are NaN.
+        The others help to make those codes. Rows of samples that lack a modality are NaN.
         """
         blocks = [dict(block[2]) for block in self._predictions(X)]
         return {name: self._ordered([block[name] for block in blocks], 0.0) for name in blocks[0]}

@@ -180,7 +180,8 @@ pub struct Task {
 ///
 /// Takes any of the model's modalities; the others count as missing. A .csv file gets, with a row
 /// for each sample: row or id, label, p.LABEL (the probability of each label) and vote.NAME (what
-/// each modality says by itself). A .npy file gets the labels alone; of tags, a matrix of 0 and 1.
+/// the codes of one modality say, which the others helped to make). A .npy file gets the labels
+/// alone; of tags, a matrix of 0 and 1.
 #[derive(Args)]
 #[command(after_help = help::PREDICT_EXAMPLES, after_long_help = help::with_files(help::PREDICT_EXAMPLES), verbatim_doc_comment)]
 pub struct Predict {

@@ -20,7 +20,7 @@ pub struct Prediction {
     pub probability: Array2<f64>,
     /// The decision function: log-odds, of classes up to a constant for each sample.
     pub decision: Array2<f64>,
-    /// What each modality that was given says by itself.
+    /// What the codes of each modality say, which the others that were given helped to make.
     pub votes: Vec<Vote>,
 }
 
