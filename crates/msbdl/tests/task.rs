@@ -4,10 +4,10 @@ mod common;
 
 use common::{assert_close, check_golden, rng};
 use msbdl::{
-    Config, Data, Facts, LabelKind, Labels, Model, PerModality, Preset, PriorKind, ReadOut,
-    Schedule, Silent, TaskConfig, Validation, fit_task, score,
+    Config, Data, Facts, LabelKind, Labels, Model, PerModality, Prediction, Preset, PriorKind,
+    ReadOut, Schedule, Silent, TaskConfig, Validation, fit_task, score,
 };
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, s};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_distr::StandardNormal;
@@ -168,50 +168,67 @@ fn values_help_where_codes_do_not_tell() {
     std::fs::remove_file(&file).unwrap();
 }
 
-/// Labels that mean nothing are told no better than by chance.
 /// Two classes, each with atoms of its own and coefficients of either sign: only the support tells
-/// them apart, and the noisy view sees it through the other alone.
-fn supports(seed: u64, l: usize) -> (Views, Vec<usize>) {
+/// them apart, and a noisy view sees it through a clear one alone.
+fn supports(seed: u64, l: usize, noises: &[f64]) -> (Views, Vec<usize>) {
     let mut atoms = rng(2);
     let mut random = rng(seed);
     let classes: Vec<usize> = (0..l).map(|i| i % 2).collect();
     let on = Array2::from_shape_fn((l, 8), |(i, k)| {
         if k / 4 == classes[i] && random.random_bool(0.5) { 1.0 } else { 0.0 }
     });
-    let views = [("clear", 0.05), ("noisy", 1.0)].into_iter().map(|(name, noise)| {
+    let views = noises.iter().enumerate().map(|(j, &noise)| {
         let mut draw = |m| Array2::from_shape_fn((l, m), |_| random.sample(StandardNormal));
         let x: Array2<f64> = draw(8) * &on;
-        (name.to_owned(), x.dot(&common::matrix(&mut atoms, 8, 10)) + draw(10) * noise)
+        (format!("view{j}"), x.dot(&common::matrix(&mut atoms, 8, 10)) + draw(10) * noise)
     });
     (views.collect(), classes)
 }
 
 #[test]
-fn a_vote_hears_what_the_company_asks_for() {
+fn variances_tell_what_the_company_asks_for() {
     for seed in 0..3 {
-        let (views, classes) = supports(seed, 600);
+        let (views, classes) = supports(seed, 600, &[0.05, 1.0]);
         let labels = Labels::classes(&some(&classes)).unwrap();
         let model = learn(&views, &labels, &TaskConfig::default(), &Config::new(8));
-        let heads = &model.classifier.as_ref().unwrap().logistic.heads;
-        let places: Vec<_> =
-            heads.iter().filter(|head| head.variances).map(|head| head.uses.clone()).collect();
-        assert!(places.contains(&vec![1]), "{places:?}");
-        let votes = heads.iter().filter(|head| head.variances);
-        assert!(votes.into_iter().all(|head| !head.alone && head.uses.len() == 1));
-        let (test, truth) = supports(seed + 10, 300);
+        let (test, truth) = supports(seed + 10, 300, &[0.05, 1.0]);
         let told = |model: &Model, views: Views| {
             let told = model.predict_by(views, Some(ReadOut::Logistic), 1).unwrap();
-            told.votes.last().unwrap().probability.clone()
+            (told.votes.last().unwrap().probability.clone(), told.probability)
         };
-        let in_company = told(&model, test.clone());
-        let vote = accuracy(&truth, &in_company);
-        let alone = accuracy(&truth, &told(&model, vec![test[1].clone()]));
-        assert!(vote > 0.8 && vote > alone + 0.1, "{vote} in company, {alone} alone");
+        let (vote, fused) = told(&model, test.clone());
+        let (_, alone) = told(&model, vec![test[1].clone()]);
+        let [by_vote, by_all, by_itself] =
+            [&vote, &fused, &alone].map(|probability| accuracy(&truth, probability));
+        assert!(by_all > 0.8, "{by_all}");
+        assert!(by_vote > 0.8 && by_vote > by_itself + 0.1, "{by_vote}, alone {by_itself}");
         let read = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
-        assert_eq!(told(&read, test), in_company);
+        assert_eq!(told(&read, test), (vote, fused));
     }
 }
 
+#[test]
+fn variances_say_nothing_of_samples_that_lack_a_modality() {
+    let noises = [0.05, 0.3, 1.0];
+    let (views, classes) = supports(0, 600, &noises);
+    let labels = Labels::classes(&some(&classes)).unwrap();
+    let with = learn(&views, &labels, &TaskConfig::default(), &Config::new(8));
+    let mut without = with.clone();
+    without.classifier.as_mut().unwrap().logistic.heads.retain(|head| !head.variances);
+    let (mut test, _) = supports(10, 20, &noises);
+    test[0].1.slice_mut(s![..10, ..]).fill(f64::NAN);
+    let [with, without] = [with, without]
+        .map(|model| model.predict_by(test.clone(), Some(ReadOut::Logistic), 1).unwrap());
+    let votes = |told: &Prediction| told.votes[2].probability.clone();
+    for (with, without) in
+        [(votes(&with), votes(&without)), (with.probability, without.probability)]
+    {
+        assert_eq!(with.slice(s![..10, ..]), without.slice(s![..10, ..]));
+        assert_ne!(with.slice(s![10.., ..]), without.slice(s![10.., ..]));
+    }
+}
+
+/// Labels that mean nothing are told no better than by chance.
 #[test]
 fn shuffled_labels_are_told_at_chance() {
     let mut mean = 0.0;

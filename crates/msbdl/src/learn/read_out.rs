@@ -195,8 +195,13 @@ impl Cases<'_> {
             .then(|| codes.clone().beside_values(&self.data, self.model))
             .filter(|beside| pays(&losses - by(beside)));
         let codes = beside.as_ref().unwrap_or(codes);
-        let mut judged =
-            Logistic { values: beside.is_some(), noise, heads: Vec::new(), agreement: 1.0 };
+        let mut judged = Logistic {
+            n_modalities: all.len(),
+            values: beside.is_some(),
+            noise,
+            heads: Vec::new(),
+            agreement: 1.0,
+        };
         let heads = self.heads(codes, &judged);
         judged.heads = heads.iter().map(|x| x.0.clone()).collect();
         let held = s![self.n_shown.., ..];
@@ -205,7 +210,7 @@ impl Cases<'_> {
         };
         if self.n_held() > 0 && all.len() > 2 {
             let mut votes = judged.clone();
-            votes.heads.retain(|head| head.uses.len() == 1);
+            votes.heads.retain(|head| head.uses.len() == 1 && !head.variances);
             judged.agreement =
                 logistic::temperature(scores(&votes).slice(held), self.h.slice(held), self.kind);
         }
@@ -236,25 +241,24 @@ impl Cases<'_> {
         }
         wanted
             .into_par_iter()
-            .filter_map(|(uses, alone)| self.head(codes, logistic, uses, alone))
+            .flat_map_iter(|(uses, alone)| self.plain_and_wide(codes, logistic, uses, alone))
             .collect()
     }
 
-    fn head(
+    /// One that looks at codes, and where it pays one for complete samples that looks at their
+    /// variances too.
+    fn plain_and_wide(
         &self,
         codes: &SoftCodes,
         logistic: &Logistic,
         uses: Vec<usize>,
         alone: bool,
-    ) -> Option<(Head, Head)> {
-        let present = self.present();
-        let rows: Vec<usize> =
-            (0..self.h.nrows()).filter(|&row| uses.iter().all(|&j| present[j][row])).collect();
+    ) -> Vec<(Head, Head)> {
+        let rows = self.with(&uses);
         let shown = self.part(&rows, true);
         // A head for several modalities must have seen every label.
-        let seen = self.h.select(Axis(0), &shown).sum_axis(Axis(0));
-        if shown.is_empty() || (uses.len() > 1 && seen.iter().any(|count| *count == 0.0)) {
-            return None;
+        if shown.is_empty() || (uses.len() > 1 && !self.tell_all(&shown)) {
+            return Vec::new();
         }
         let x = match alone {
             false => design(codes, &uses, &rows),
@@ -265,23 +269,54 @@ impl Cases<'_> {
             }
         };
         let tried = self.tried(&x, &rows);
-        // A vote in company sees nothing of the others but what they did to its own codes.
-        let company = uses.len() == 1 && !alone && self.data.modalities().len() > 1;
-        let wider = company
-            .then(|| Beside::new(&x, log_variances(codes, &uses, &rows)))
-            .map(|beside| (self.tried(&beside.x, &rows), beside))
-            .filter(|(wider, _)| pays(&tried.losses - &wider.losses));
+        let wide = self.wide(codes, &uses, alone, &rows, &tried.losses);
+        let plain = self.judged_and_last(&x, &rows, tried);
         let head = |variances, affine| Head { uses: uses.clone(), alone, variances, affine };
-        Some(match wider {
-            Some((tried, beside)) => {
-                let (judged, last) = self.judged_and_last(&beside.x, &rows, tried);
-                (head(true, beside.plain(judged)), head(true, beside.plain(last)))
-            }
-            None => {
-                let (judged, last) = self.judged_and_last(&x, &rows, tried);
-                (head(false, judged), head(false, last))
-            }
+        let heads = [(false, Some(plain)), (true, wide)].into_iter();
+        heads
+            .filter_map(|(wide, fitted)| fitted.map(|(a, b)| (head(wide, a), head(wide, b))))
+            .collect()
+    }
+
+    /// Regressions on codes and their variances, if those tell more than `losses` of codes alone,
+    /// which are of the held ones of `rows`.
+    fn wide(
+        &self,
+        codes: &SoftCodes,
+        uses: &[usize],
+        alone: bool,
+        rows: &[usize],
+        losses: &Array1<f64>,
+    ) -> Option<(Affine, Affine)> {
+        let n = self.data.modalities().len();
+        let complete = self.with(&(0..n).collect::<Vec<usize>>());
+        let held = self.part(rows, false);
+        let kept: Vec<usize> =
+            (0..held.len()).filter(|&k| complete.binary_search(&held[k]).is_ok()).collect();
+        // Regressions on all but one are for samples that lack it.
+        let for_complete = !alone && n > 1 && [1, n].contains(&uses.len());
+        if !for_complete || kept.is_empty() || !self.tell_all(&self.part(&complete, true)) {
+            return None;
+        }
+        let x = design(codes, uses, &complete);
+        let beside = Beside::new(&x, log_variances(codes, uses, &complete));
+        let tried = self.tried(&beside.x, &complete);
+        pays(losses.select(Axis(0), &kept) - &tried.losses).then(|| {
+            let (judged, last) = self.judged_and_last(&beside.x, &complete, tried);
+            (beside.plain(judged), beside.plain(last))
         })
+    }
+
+    /// Samples that have all of `modalities`, in order.
+    fn with(&self, modalities: &[usize]) -> Vec<usize> {
+        let present = self.present();
+        let has = |row: &usize| modalities.iter().all(|&j| present[j][*row]);
+        (0..self.h.nrows()).filter(has).collect()
+    }
+
+    /// Whether every label is among those of `rows`.
+    fn tell_all(&self, rows: &[usize]) -> bool {
+        self.h.select(Axis(0), rows).sum_axis(Axis(0)).iter().all(|count| *count > 0.0)
     }
 
     /// The regression that was tried, and one on all of `rows`.

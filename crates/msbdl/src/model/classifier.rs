@@ -54,6 +54,8 @@ pub struct Projection {
 /// Logistic regressions, each on the codes of some modalities.
 #[derive(Clone, Debug)]
 pub struct Logistic {
+    /// How many modalities a complete sample has.
+    pub n_modalities: usize,
     /// Whether the samples' values stand beside their codes.
     pub values: bool,
     /// Multiple of the noise under which samples are coded.
@@ -70,8 +72,8 @@ pub struct Head {
     pub uses: Vec<usize>,
     /// For samples that have no other modality, and were coded without.
     pub alone: bool,
-    /// Whether log-variances of the codes stand beside them: they tell which atoms the other
-    /// modalities ask for.
+    /// Whether log-variances of the codes stand beside them. They tell which atoms the other
+    /// modalities ask for, and only of complete samples are they what was learnt from.
     pub variances: bool,
     pub(crate) affine: Affine,
 }
@@ -177,8 +179,11 @@ impl Logistic {
         if self.values { codes.beside_values(data, model) } else { codes }
     }
 
-    fn head(&self, uses: &[usize], alone: bool) -> Option<&Head> {
-        self.heads.iter().find(|head| head.uses == uses && head.alone == alone)
+    /// `variances` prefers one that reads them.
+    fn head(&self, uses: &[usize], alone: bool, variances: bool) -> Option<&Head> {
+        let mut fit = self.heads.iter().filter(|head| head.uses == uses && head.alone == alone);
+        let first = fit.clone().find(|head| head.variances == variances);
+        first.or_else(|| fit.find(|head| !head.variances))
     }
 
     pub(crate) fn scores(
@@ -199,18 +204,22 @@ impl Logistic {
         for (pattern, rows) in patterns(present, l) {
             let uses: Vec<usize> = pattern.iter().map(|&place| modalities[place]).collect();
             let alone = uses.len() == 1;
+            let complete = uses.len() == self.n_modalities;
             let mut sum: Array2<f64> = Array2::zeros((rows.len(), c));
             for (&place, j) in pattern.iter().zip(&uses) {
-                let head = self.head(&[*j], alone).or_else(|| self.head(&[*j], false));
-                let vote = match head {
-                    Some(head) => head.scores(codes, &[place], &rows),
-                    // No labelled sample had the modality.
-                    None => &Array2::zeros((rows.len(), c)) + &known_before,
+                let vote = |variances: bool| {
+                    let head = self.head(&[*j], alone, variances);
+                    match head.or_else(|| self.head(&[*j], false, variances)) {
+                        Some(head) => head.scores(codes, &[place], &rows),
+                        // No labelled sample had the modality.
+                        None => &Array2::zeros((rows.len(), c)) + &known_before,
+                    }
                 };
-                assign(&mut scores.votes[place], &rows, &vote);
-                sum += &(centred(vote, kind) - &known_before);
+                assign(&mut scores.votes[place], &rows, &vote(complete));
+                // Variances repeat what the others say.
+                sum += &(centred(vote(false), kind) - &known_before);
             }
-            let fused = match self.head(&uses, alone) {
+            let fused = match self.head(&uses, alone, complete) {
                 _ if alone => sum + &known_before,
                 Some(head) => head.scores(codes, &pattern, &rows),
                 None => sum * self.agreement + &known_before,

@@ -119,6 +119,7 @@ impl ClassifierEntry {
                 temperature: self.projection_temperature,
             },
             logistic: Logistic {
+                n_modalities: modalities.len(),
                 values: self.logistic_values,
                 noise: self.logistic_noise,
                 heads,
